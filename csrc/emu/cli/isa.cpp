@@ -1,0 +1,41 @@
+// mi350-emu isa [--missing]: the instruction table, and which rows cannot be executed yet.
+#include "isa.h"
+
+#include <cstdio>
+
+#include "command.h"
+
+namespace mi350::emu::cli {
+namespace {
+
+const char* encoding_name(Encoding e) {
+  constexpr const char* kNames[] = {"sop1", "sop2", "sopk", "sopc", "sopp", "smem", "vop1", "vop2", "vopc",
+                                    "vop3", "vop3sd", "vop3p", "mai", "ds", "mubuf", "global", "scratch", "flat"};
+  return kNames[static_cast<size_t>(e)];
+}
+
+}  // namespace
+
+int isa(Arguments arguments) {
+  bool only_missing = false;
+  for (std::string_view a : arguments) {
+    if (a != "--missing") {
+      std::fputs("usage: mi350-emu isa [--missing]\n  --missing  only instructions that decode but cannot be executed\n", stderr);
+      return 2;
+    }
+    only_missing = true;
+  }
+  size_t missing = 0;
+  for (size_t n = 0; n < kIsaRows; ++n) {
+    const IsaRow& row = kIsa[n];
+    const bool executable = handlers()[n] != nullptr;
+    missing += !executable;
+    if (only_missing && executable) continue;
+    std::printf("%-40s %-8s %4u  %s%s\n", row.mnemonic, encoding_name(row.encoding), row.opcode, row.operands,
+                executable ? "" : "  (not executable)");
+  }
+  std::printf("%zu instructions, %zu not executable\n", kIsaRows, missing);
+  return 0;
+}
+
+}  // namespace mi350::emu::cli

@@ -1,0 +1,81 @@
+// Device memory: host memory between guard pages, and the map of everything that a kernel may touch.
+//
+// One allocation:   [PROT_NONE page][..... pages, used from `lo` to `hi` .....][PROT_NONE page]
+// `lo` is 256-byte aligned and the last byte lies within 256 bytes of the upper guard page, so a host access
+// that overruns faults too. Kernels are held to [lo, hi) exactly, by the map and not by the guard.
+//
+// Frees wait for running kernels, as hipFree does; so a range that a kernel has found stays valid for it.
+#pragma once
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <shared_mutex>
+#include <string>
+
+namespace mi350::emu {
+
+enum class RangeKind : uint8_t { kDevice, kHost, kRegistered, kCode, kManaged };
+
+struct Range {
+  uint64_t lo = 0, hi = 0;
+  RangeKind kind = RangeKind::kDevice;
+  bool writable = true;
+  int device = 0;
+  uint64_t map_base = 0, map_bytes = 0;  // the mapping with its guard pages; 0: owned by somebody else
+};
+
+class AllocationMap {
+ public:
+  static AllocationMap& get();
+
+  // Zeroed memory of exactly `bytes` usable bytes, or null when the host refuses.
+  void* allocate(size_t bytes, RangeKind kind, int device);
+  // Memory that somebody else owns. False if it overlaps a known range.
+  bool add(uint64_t lo, uint64_t bytes, RangeKind kind, int device, bool writable = true);
+  // Removes the range that starts at `lo` and has one of the kinds; unmaps what allocate() made.
+  bool remove(uint64_t lo, std::initializer_list<RangeKind> kinds);
+
+  bool find(uint64_t address, Range* out) const;
+  // What lies at or near an address, for reports.
+  std::string describe(uint64_t address) const;
+  uint64_t bytes_in_use(int device) const;
+
+  // Held shared while a kernel runs, exclusively while a range is removed.
+  std::shared_mutex& running() { return running_; }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::shared_mutex running_;
+  std::map<uint64_t, Range> ranges_;  // by lo
+  std::deque<Range> freed_;           // the last few, for reports
+};
+
+// The view of one host thread: the ranges it used last. Not shared between threads.
+class Memory {
+ public:
+  // Host pointer to [address, address + bytes), or null if that is not inside one range (or is read-only
+  // and `write` is set).
+  uint8_t* at(uint64_t address, uint64_t bytes, bool write) {
+    for (const Entry& e : entries_) {
+      if (address >= e.lo && address < e.hi && bytes <= e.hi - address && (e.writable || !write)) {
+        return reinterpret_cast<uint8_t*>(address);
+      }
+    }
+    return miss(address, bytes, write);
+  }
+  void forget() { entries_ = {}; local_ = {}; }
+  // Ranges of the running launch alone (kernel arguments, dispatch packet): readable, not in the map.
+  void set_local(uint64_t lo, uint64_t hi) { local_ = {lo, hi, false}; }
+
+ private:
+  struct Entry { uint64_t lo = 0, hi = 0; bool writable = false; };
+  uint8_t* miss(uint64_t address, uint64_t bytes, bool write);
+  std::array<Entry, 6> entries_{};
+  Entry local_;
+  unsigned next_ = 0;
+};
+
+}  // namespace mi350::emu
