@@ -227,13 +227,17 @@ def test_strides_beyond_32_bits_are_right(where):
     assert counts.hits or all("spans" in reason for reason in counts.misses), counts.misses
 
 
-def test_batch_strides_beyond_32_bits():
+@pytest.mark.parametrize("where", ["a", "out"])
+def test_batch_strides_beyond_32_bits(where):
     wide = (1 << 31) + 64
-    a, b = randn(3, 16, 32, seed=1), randn(3, 32, 8, seed=2)
-    strided_a = sparse(3 * wide, BF16).as_strided((3, 16, 32), (wide, 32, 1)).copy_(a)
-    out = sparse(3 * wide, BF16).as_strided((3, 16, 8), (wide, 8, 1)).fill_(NAN)
+    a, b, out = randn(3, 16, 32, seed=1), randn(3, 32, 8, seed=2), full((3, 16, 8), NAN)
+    big = sparse(3 * wide, BF16)
+    if where == "a":
+        a = big.as_strided(a.shape, (wide, 32, 1)).copy_(a)
+    else:
+        out = big.as_strided(out.shape, (wide, 8, 1)).fill_(NAN)
     with served_by_kernel("bmm"):
-        torch.bmm(strided_a, b, out=out)
+        torch.bmm(a, b, out=out)
     compare.assert_gemm(out, a, b, what="bmm with batches 4 GiB apart")
 
 
