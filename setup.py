@@ -33,13 +33,14 @@ class CMakeBuild(build_ext):
     def run(self) -> None:
         require_torch()
         build_dir = ROOT / "build" / "cmake"
-        cmake = shutil.which("cmake")
-        if cmake is None:
-            sys.exit("torch_mi350: cmake >= 3.25 was not found: install cmake and ninja.")
+        cmake, ninja = shutil.which("cmake"), shutil.which("ninja")
+        if cmake is None or ninja is None:
+            sys.exit("torch_mi350: cmake >= 3.25 and ninja are needed to build, and were not both found: install them.")
         extra = os.environ.get("MI350_CMAKE_ARGS", "").split()
         subprocess.check_call(
             [cmake, "-S", str(ROOT), "-B", str(build_dir), "-G", "Ninja",
-             f"-DPython_EXECUTABLE={sys.executable}", *extra])
+             # Named anew each time: pip's isolated environments, and the ninja in them, do not outlive a build.
+             f"-DCMAKE_MAKE_PROGRAM={ninja}", f"-DPython_EXECUTABLE={sys.executable}", *extra])
         jobs = os.environ.get("MAX_JOBS") or str(os.cpu_count() or 1)
         subprocess.check_call([cmake, "--build", str(build_dir), "-j", jobs])
         package = pathlib.Path(self.build_lib) / "torch_mi350"
