@@ -8,6 +8,7 @@
 #include "route/explain.h"
 #include "route/install.h"
 #include "route/ledger.h"
+#include "route/verify.h"
 #include "runtime/arch.h"
 #include "runtime/find_hip.h"
 #include "runtime/launch.h"
@@ -182,6 +183,7 @@ void bind_routing(py::module_& m) {
   });
   m.def("report", &report);
   m.def("reset", &route::reset_ledger);
+  route::bind_verify(m);
   m.def("begin_explaining", &route::begin_explaining);
   m.def("end_explaining", &end_explaining);
 }

@@ -167,6 +167,10 @@ ReasonId Call::prepare(int kernel) {
 }
 
 void Call::launch(int kernel, const Launch& shape, const void* args, size_t size) {
+  if (verify_armed() && verification_ == nullptr && !runtime::is_capturing(target_) && verify_due(row_.op_id))
+      [[unlikely]] {
+    verification_ = Verification::begin(row_, kernel, shape, out_, problem());
+  }
   const runtime::hipError_t error = runtime::launch(target_, kernel, shape, args, size);
   if (error != 0) runtime::raise_launch_error(target_, error, kernel, row_.op, problem());
 }

@@ -25,6 +25,7 @@
 #include "route/explain.h"
 #include "route/home.h"
 #include "route/ledger.h"
+#include "route/verify.h"
 #include "runtime/launch.h"
 
 namespace mi350::route {
@@ -98,6 +99,7 @@ class Call {
   c10::SmallVector<int64_t, 4> out_sizes_, out_strides_;
   at::ScalarType out_dtype_ = at::ScalarType::Undefined;
   const c10::function_ref<std::string()>* describe_ = nullptr;
+  std::unique_ptr<Verification> verification_;  // TORCH_MI350_VERIFY: this call is one to check
 };
 
 // True while this thread runs a previous kernel on behalf of a call that is already counted.
@@ -141,6 +143,7 @@ struct Routed<AtenOp, Op, R(A...)> {
       if (call.explaining_only()) return answer<R>(call, all);
       if (decision.refused == nullptr) {
         count_hit(op_state(row.op_id), decision.kernel);
+        if (call.verification_ != nullptr) [[unlikely]] verify(call, where, keys, all);
         return answer<R>(call, all);
       }
       count_miss(row.op_id, decision.refused);
@@ -198,10 +201,23 @@ struct Routed<AtenOp, Op, R(A...)> {
   }
 
   template <class Tuple, size_t... I>
-  static R previous(Home& where, c10::DispatchKeySet keys, Tuple& all, std::index_sequence<I...>) {
+  static torch::jit::Stack boxed(Tuple& all, std::index_sequence<I...>) {
     torch::jit::Stack stack;
     stack.reserve(kArity);
     (stack.emplace_back(std::get<I>(all)), ...);
+    return stack;
+  }
+
+  template <class Tuple>
+  static void verify(Call& call, Home& where, c10::DispatchKeySet keys, Tuple& all) {
+    const at::Tensor* out = out_of(all);
+    call.verification_->finish(row, where, keys, boxed(all, std::make_index_sequence<kArity>()),
+                               out != nullptr ? *out : call.made_);
+  }
+
+  template <class Tuple, size_t... I>
+  static R previous(Home& where, c10::DispatchKeySet keys, Tuple& all, std::index_sequence<I...>) {
+    torch::jit::Stack stack = boxed(all, std::index_sequence<I...>());
     call_previous(row, where, keys, stack);
     if constexpr (std::is_reference_v<R>) return *out_of(all);
     else return std::move(stack[0]).toTensor();

@@ -58,6 +58,11 @@ def _apply_environment():
         if not colon or not config:
             raise ValueError(f"torch_mi350: TORCH_MI350_CONFIG is a list of op:config, got {pin!r}")
         _C.pin(op, config)
+    verify = os.environ.get("TORCH_MI350_VERIFY", "")
+    if verify:
+        from . import _verify
+
+        _verify.install(verify)
 
 
 def install():

@@ -47,7 +47,7 @@ def _accumulate(a, b, step):
     if a.dim() > 2 or b.dim() > 2:
         batch = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
         a, b = (t.expand(*batch, *t.shape[-2:]).flatten(0, -3) for t in (a, b))
-    total = torch.zeros(*a.shape[:-1], b.shape[-1])
+    total = torch.zeros(*a.shape[:-1], b.shape[-1], dtype=torch.float32)
     add = total.addmm_ if a.dim() == 2 else total.baddbmm_
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # each product is too small to pay for a barrier
