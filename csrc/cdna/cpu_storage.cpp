@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include <ATen/ops/zeros.h>
+
 #include "cdna/allocator.h"
 
 namespace mi350::cdna {
@@ -65,6 +67,15 @@ CpuViews::StoragePair* CpuViews::find_cpu(const c10::StorageImpl* cpu) {
   return nullptr;
 }
 
+// A zero tensor (torch's gradients that are known to be 0) has no bytes to show.
+at::Tensor CpuViews::zeros_for(const at::Tensor& t, bool written) {
+  TORCH_CHECK(!written, "ZeroTensors are immutable. Please use the materialized zero tensor obtained using "
+              ".clone() if you want a mutable tensor.");
+  at::Tensor cpu = at::zeros({}, t.options().device(c10::kCPU)).expand(t.sizes());
+  tensors_.push_back({t, cpu, false});
+  return cpu;
+}
+
 at::Tensor CpuViews::to_cpu(const at::Tensor& t, bool written) {
   for (TensorPair& pair : tensors_) {
     if (pair.device.is_same(t)) {
@@ -72,6 +83,7 @@ at::Tensor CpuViews::to_cpu(const at::Tensor& t, bool written) {
       return pair.cpu;
     }
   }
+  if (t._is_zerotensor()) return zeros_for(t, written);
   StoragePair& storage = pair_of(t);
   at::Tensor cpu = at::detail::make_tensor<c10::TensorImpl>(
       c10::Storage(storage.cpu), c10::DispatchKeySet(c10::DispatchKey::CPU), t.dtype());

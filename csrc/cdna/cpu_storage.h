@@ -38,6 +38,7 @@ class CpuViews {
     at::Tensor device, cpu;
     bool written;
   };
+  at::Tensor zeros_for(const at::Tensor& zero_tensor, bool written);
   StoragePair& pair_of(const at::Tensor& device_tensor);
   StoragePair* find_cpu(const c10::StorageImpl* cpu);
   StoragePair& adopt(const c10::Storage& cpu);

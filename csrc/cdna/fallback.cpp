@@ -14,6 +14,8 @@
 #include <vector>
 
 #include <ATen/core/List.h>
+#include <ATen/core/enum_tag.h>
+#include <ATen/core/op_registration/adaption.h>
 
 #include "cdna/allocator.h"
 #include "cdna/device.h"
@@ -30,17 +32,19 @@ struct ArgFacts {
   ArgKind kind;
   bool written;      // the schema marks it as mutated
   bool cpu_allowed;  // stock reads this argument from the CPU
+  std::string name;
 };
 
 struct OpFacts {
   std::string name;  // aten::add.out
   size_t arity;
+  bool pointwise;  // stock's kernel is a TensorIterator's, which words its refusals itself
   std::vector<ArgFacts> args;
 };
 
 // Arguments that CUDA kernels accept as CPU tensors of any size.
 bool accepts_cpu(const std::string& op, const std::string& arg) {
-  if (arg == "indices" || arg == "index") return op.find("index") != std::string::npos;
+  if (arg == "indices") return op.find("index") != std::string::npos;
   if (op.rfind("aten::_ctc_loss", 0) == 0) return arg == "input_lengths" || arg == "target_lengths";
   if (op.rfind("aten::_pack_padded_sequence", 0) == 0) return arg == "lengths" || arg == "batch_sizes";
   return false;
@@ -68,14 +72,15 @@ bool kind_of(const c10::Argument& arg, ArgKind* kind) {
 
 OpFacts read_facts(const c10::OperatorHandle& op) {
   const c10::FunctionSchema& schema = op.schema();
-  OpFacts facts{c10::toString(op.operator_name()), schema.arguments().size(), {}};
+  OpFacts facts{c10::toString(op.operator_name()), schema.arguments().size(),
+                op.hasTag(at::Tag::pointwise), {}};
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument& arg = schema.arguments()[i];
     ArgKind kind{};
     if (!kind_of(arg, &kind)) continue;
     const bool written = arg.alias_info() != nullptr && arg.alias_info()->isWrite();
     facts.args.push_back(
-        {static_cast<uint16_t>(i), kind, written, !written && accepts_cpu(facts.name, arg.name())});
+        {static_cast<uint16_t>(i), kind, written, !written && accepts_cpu(facts.name, arg.name()), arg.name()});
   }
   return facts;
 }
@@ -120,9 +125,13 @@ struct Placement {
   bool results_on_cpu = false;  // the call asks for the CPU
 };
 
-[[noreturn]] void mixed_devices(const OpFacts& facts, c10::Device first, c10::Device second) {
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", first,
-              " and ", second, "! (when checking arguments of ", facts.name, ")");
+// In stock's words.
+[[noreturn]] void mixed_devices(const OpFacts& facts, const ArgFacts& arg, c10::DeviceIndex first,
+                                const at::Tensor& t) {
+  const c10::Device common(kType, first);
+  TORCH_CHECK(!facts.pointwise, "Expected all tensors to be on the same device, but found at least two devices, ",
+              common, " and ", t.device(), "!");
+  c10::impl::common_device_check_failure(common, t, facts.name.c_str(), arg.name.c_str());
   throw;  // not reached
 }
 
@@ -143,7 +152,7 @@ Placement place(const OpFacts& facts, c10::ArrayRef<c10::IValue> args) {
     each_tensor(args[arg.position], arg.kind, [&](const at::Tensor& t) {
       if (t.device().type() != kType) return;
       if (p.tensors && t.device().index() != p.device)
-        mixed_devices(facts, c10::Device(kType, p.device), t.device());
+        mixed_devices(facts, arg, p.device, t);
       p.tensors = true;
       p.device = t.device().index();
     });
@@ -177,7 +186,7 @@ at::Tensor view_on_cpu(const OpFacts& facts, const ArgFacts& arg, const Placemen
   }
   const bool number = t.dim() == 0 && t.device().is_cpu() && !arg.written;
   if (p.tensors && !number && !(arg.cpu_allowed && t.device().is_cpu())) {
-    mixed_devices(facts, c10::Device(kType, p.device), t.device());
+    mixed_devices(facts, arg, p.device, t);
   }
   return t;
 }

@@ -72,6 +72,15 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, OptionalT
   return t;
 }
 
+// What autograd makes of gradients that are known to be 0: sizes and a key, no memory.
+at::Tensor efficient_zero_tensor(at::IntArrayRef size, OptionalType dtype, std::optional<at::Layout> layout,
+                                 std::optional<at::Device> device, std::optional<bool> pin_memory) {
+  const auto index = factory_device("_efficientzerotensor", dtype, layout, device, pin_memory);
+  at::native::ZeroTensorAllocator no_memory(at::Device(kType, index));
+  const c10::DispatchKeySet keys({c10::DispatchKey::PrivateUse1, c10::DispatchKey::ZeroTensor});
+  return at::detail::empty_generic(size, &no_memory, keys, at::dtype_or_default(dtype), std::nullopt);
+}
+
 // Counted as CPU work only when it computes: between two device tensors.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   const bool from_device = self.device().type() == kType, to_device = dst.device().type() == kType;
@@ -155,12 +164,14 @@ void convolution_backward(const c10::OperatorHandle& self, torch::jit::Stack* st
 }
 
 // Ops for which torch would prefer its generic formula over a fallback: the CPU kernel is faster and gives the
-// CPU's bits. conj_physical_ has no generic form that works on an out-of-tree device.
+// CPU's bits. conj_physical_ has no generic form that works on an out-of-tree device; that of addr_ resizes self
+// where the CPU refuses, that of mode's out form knows torch's own devices only.
 constexpr const char* kCpuKernelPreferred[] = {
     "_stack",
     "_stack.out",
     "addr",
     "addr.out",
+    "addr_",
     "all.dims",
     "all.dims_out",
     "any.dims",
@@ -168,6 +179,7 @@ constexpr const char* kCpuKernelPreferred[] = {
     "conj_physical_",
     "linalg__powsum",
     "mish_backward",
+    "mode.values",
     "mse_loss",  // and smooth_l1_loss: through their out form torch warns that the reduced output was resized
     "native_channel_shuffle",
     "native_group_norm",
@@ -191,6 +203,7 @@ bool nested_tensor_from_mask_left_aligned(const at::Tensor&, const at::Tensor&) 
 void register_native_ops(torch::Library& m) {
   m.impl("empty.memory_format", TORCH_FN(empty));
   m.impl("empty_strided", TORCH_FN(empty_strided));
+  m.impl("_efficientzerotensor", TORCH_FN(efficient_zero_tensor));
   m.impl("as_strided", TORCH_FN(at::native::as_strided_tensorimpl));
   m.impl("view", TORCH_FN(at::native::view));
   m.impl("_reshape_alias", TORCH_FN(at::native::_reshape_alias));

@@ -35,9 +35,10 @@ void register_kernels() {
                          c10::DispatchKey::QuantizedPrivateUse1, c10::DispatchKey::NestedTensorPrivateUse1}) {
     fallback<&refuse_layout>(key);
   }
-  // copy_ handles lazily conjugated and negated tensors itself; torch's fallback would resolve them by copying,
+  // copy_ handles lazily conjugated, negated and zero tensors itself; torch's fallback would resolve them by copying,
   // without end.
-  for (const auto key : {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative}) {
+  for (const auto key :
+       {c10::DispatchKey::Conjugate, c10::DispatchKey::Negative, c10::DispatchKey::ZeroTensor}) {
     torch::Library& lazy = library("aten", key);
     lazy.impl("_copy_from", torch::CppFunction::makeFallthrough());
     lazy.impl("_copy_from_and_resize", torch::CppFunction::makeFallthrough());
