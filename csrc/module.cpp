@@ -1,4 +1,8 @@
 // The pybind11 surface of _C: loading, installation, flags, report, explain, status. No logic of its own.
+#include <dlfcn.h>
+
+#include <locale>
+
 #include <torch/csrc/utils/pybind.h>
 #include <torch/version.h>
 
@@ -32,6 +36,17 @@ void refuse_other_torch() {
   if (running.rfind(built + ".", 0) == 0) return;
   throw py::import_error("torch_mi350 was built for torch " + built + " and cannot be used with torch " +
                          running + ": install a build for that torch (pip install --no-build-isolation .)");
+}
+
+// A compiler that puts a libstdc++ of its own into _C makes a module that crashes in torch's stream operators.
+void refuse_own_libstdcxx() {
+  Dl_info ours{}, theirs{};
+  dladdr(kBuiltFor, &ours);
+  dladdr(reinterpret_cast<const void*>(&std::locale::classic), &theirs);
+  if (ours.dli_fbase != theirs.dli_fbase) return;
+  throw py::import_error(
+      "torch_mi350 was linked with a libstdc++ of its own, which cannot share objects with torch's: rebuild "
+      "with a compiler that links libstdc++.so (CXX=/usr/bin/g++; not -static-libstdc++)");
 }
 
 template <class F>
@@ -93,6 +108,16 @@ py::tuple install_cuda() {
   why = runtime::why_none(runtime::process_gpus());
   if (!why.empty()) return py::make_tuple(py::none(), why);
   return py::make_tuple(rows_to_list(route::install(route::HomeId::kCuda, hip)), "");
+}
+
+// Installs at `where` for devices that are not gfx950 (TORCH_MI350_FORCE).
+py::list install_forced(route::HomeId where, const std::string& mode) {
+  if (mode != "fallback" && mode != "emulate") {
+    throw py::value_error("torch_mi350: TORCH_MI350_FORCE must be fallback or emulate, got '" + mode + "'");
+  }
+  const bool emulate = mode == "emulate";
+  return rows_to_list(route::install(where, emulate ? &runtime::emulator() : nullptr,
+                                     emulate ? route::Force::kEmulate : route::Force::kFallback));
 }
 
 py::dict report() {
@@ -157,6 +182,7 @@ void bind_loading(py::module_& m) {
   });
   m.def("install_cdna", &install_cdna);
   m.def("install_cuda", &install_cuda);
+  m.def("install_forced", [](const std::string& mode) { return install_forced(route::HomeId::kCuda, mode); });
   m.def("mapped_runtime", &mapped_runtime_path);
   m.def("why_no_runtime", [] {
     std::string why;
@@ -190,10 +216,14 @@ void bind_routing(py::module_& m) {
 
 // For tests and benchmarks.
 void bind_testing(py::module_& m) {
-  m.def("_install_for_test", [](const std::string& key) {
-    if (key != "CPU") throw py::value_error("_install_for_test: key must be CPU, got " + key);
-    return rows_to_list(route::install(route::HomeId::kTest, nullptr));
-  });
+  m.def(
+      "_install_for_test",
+      [](const std::string& key, const std::string& force) {
+        if (key != "CPU") throw py::value_error("_install_for_test: key must be CPU, got " + key);
+        if (!force.empty()) return install_forced(route::HomeId::kTest, force);
+        return rows_to_list(route::install(route::HomeId::kTest, nullptr));
+      },
+      py::arg("key"), py::arg("force") = "");
   m.def("_set_noop_launch", &runtime::set_noop_launch);
   m.def("_read_topology", [](const std::string& root) { return gpus_to_list(runtime::read_topology(root)); });
   m.def("_why_none", [](const std::string& root) { return runtime::why_none(runtime::read_topology(root)); });
@@ -206,6 +236,7 @@ void bind_testing(py::module_& m) {
 
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   refuse_other_torch();
+  refuse_own_libstdcxx();
   bind_loading(m);
   bind_routing(m);
   bind_testing(m);

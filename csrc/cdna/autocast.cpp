@@ -7,11 +7,9 @@
 namespace mi350::cdna {
 namespace {
 
+// The lists name whatever the signatures of this torch need (DimnameList in 2.11).
+using namespace at;
 using namespace at::autocast;
-using at::IntArrayRef;
-using at::Scalar;
-using at::ScalarType;
-using at::Tensor;
 
 Tensor refuse_binary_cross_entropy(const Tensor&, const Tensor&, const std::optional<Tensor>&, int64_t) {
   TORCH_CHECK(false,

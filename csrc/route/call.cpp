@@ -3,18 +3,16 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/op_registration/adaption.h>
+#include <ATen/ops/empty_ops.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
+
+#include "runtime/pinned.h"
 
 namespace mi350::route {
 namespace {
 
 thread_local int previous_depth = 0;
-
-struct PreviousScope {
-  PreviousScope() { ++previous_depth; }
-  ~PreviousScope() { --previous_depth; }
-};
 
 const c10::DispatchKeySet kLazyBits({c10::DispatchKey::Conjugate, c10::DispatchKey::Negative,
                                      c10::DispatchKey::ZeroTensor});
@@ -74,6 +72,10 @@ MI350_REASON(reason_out_self, "elements of out may share memory")
 MI350_REASON(reason_out_overlap, "out shares memory with an input")
 MI350_REASON(reason_capture, "first use of the kernel during graph capture")
 MI350_REASON(reason_nested, "called by another op's stock kernel")
+MI350_REASON(reason_emulated_capture, "graph capture (TORCH_MI350_FORCE=emulate runs kernels on the host)")
+MI350_REASON(reason_unpinned,
+             "not in pinned memory: TORCH_MI350_FORCE=emulate needs "
+             "torch_mi350.testing.pinned.use_pinned_allocator() before the first cuda tensor")
 
 }  // namespace
 
@@ -81,6 +83,21 @@ MI350_REASON(reason_disabled, "disabled")
 #undef MI350_REASON
 
 bool nested() { return previous_depth > 0; }
+PreviousScope::PreviousScope() { ++previous_depth; }
+PreviousScope::~PreviousScope() { --previous_depth; }
+
+ReasonId quick_refusal(const Row& row, const Home& where) {
+  const bool off = !op_state(row.op_id).on();
+  if (!off && where.force != Force::kFallback) return nullptr;
+  if (explaining() != nullptr || log_mode() != Log::kOff) return nullptr;
+  return off ? reason_disabled() : reason_forced();
+}
+
+ReasonId Call::check_emulated(const at::Tensor& t) const {
+  if (explaining_only() || t.numel() == 0 || runtime::is_pinned(t.const_data_ptr())) return nullptr;
+  TORCH_WARN_ONCE("torch_mi350: ", row_.op, " was left to stock: ", reason_unpinned()->text);
+  return reason_unpinned();
+}
 
 ReasonId Call::check_inputs() {
   const at::Tensor& first = *inputs_[0];
@@ -103,6 +120,14 @@ ReasonId Call::check_inputs() {
   }
   facts_ = &home_.device_facts(device.index());
   if (facts_->refused != nullptr) return facts_->refused;
+  if (home_.force == Force::kEmulate) {
+    for (int i = 0; i < input_count_; ++i) {
+      if (ReasonId reason = check_emulated(*inputs_[i])) return reason;
+    }
+    if (out_ != nullptr && out_ != inputs_[0]) {
+      if (ReasonId reason = check_emulated(*out_)) return reason;
+    }
+  }
   target_.key = {home_.hip, static_cast<int>(home_.id), device.index() < 0 ? 0 : int(device.index())};
   return nullptr;
 }
@@ -151,18 +176,43 @@ uint64_t Call::output_address() const {
 
 at::Tensor& Call::output() {
   if (out_ != nullptr) return *out_;
-  made_ = at::detail::empty_generic(out_sizes_, c10::GetAllocator(home_.type), c10::DispatchKeySet(home_.key),
-                                    out_dtype_, std::nullopt);
+  if (made_.defined()) return made_;
+  if (home_.id == HomeId::kCdna) {
+    made_ = at::detail::empty_generic(out_sizes_, c10::GetAllocator(home_.type),
+                                      c10::DispatchKeySet(home_.key), out_dtype_, std::nullopt);
+  } else {
+    // c10::GetAllocator(CUDA) would not see a pluggable allocator; the key's own kernel does.
+    const c10::Device device(home_.type, static_cast<c10::DeviceIndex>(target_.key.device));
+    made_ = at::_ops::empty_memory_format::redispatch(
+        c10::DispatchKeySet(home_.key), c10::fromIntArrayRefSlow(out_sizes_), out_dtype_, std::nullopt, device,
+        std::nullopt, std::nullopt);
+  }
   return made_;
 }
 
 ReasonId Call::prepare(int kernel) {
   const auto* guard = c10::impl::getDeviceGuardImpl(home_.type);
   const c10::Device device(home_.type, static_cast<c10::DeviceIndex>(target_.key.device));
-  target_.stream = guard->getStreamNativeHandle(guard->getStream(device));
+  const c10::Stream stream = guard->getStream(device);
+  if (home_.force == Force::kEmulate) return prepare_emulated(*guard, stream);
+  target_.stream = guard->getStreamNativeHandle(stream);
   if (runtime::loaded_function(target_.key, kernel) != nullptr) return nullptr;
   if (runtime::is_capturing(target_)) return reason_capture();
   runtime::load_function(target_.key, kernel);
+  return nullptr;
+}
+
+// An emulated kernel runs on the host, after all that the current stream holds: streams, events that it waits
+// for, backward threads and other devices keep their order.
+ReasonId Call::prepare_emulated(const c10::impl::DeviceGuardImplInterface& guard, c10::Stream stream) {
+  target_.stream = nullptr;
+  if (stream.device_type() != c10::DeviceType::CPU) {
+    if (runtime::gpu_stream_captures(guard.getStreamNativeHandle(stream))) return reason_emulated_capture();
+  }
+  if (out_ == nullptr) {
+    if (ReasonId reason = check_emulated(output())) return reason;
+  }
+  guard.synchronizeStream(stream);
   return nullptr;
 }
 

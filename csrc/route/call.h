@@ -1,5 +1,5 @@
 // The one wrapper around every aten overload that we serve. For each call it
-//   1. steps aside if the op is disabled, the device is not ours, or we are inside another call of ours,
+//   1. steps aside if the op is disabled, every kernel is refused, the device is not ours, or we are inside another call of ours,
 //   2. refuses unusual inputs (mixed devices, complex, lazy conj/neg, sparse, output that stock would resize,
 //      convert or reject, memory overlap),
 //   3. asks the op, which plans, allocates and launches through Call, or gives a reason,
@@ -40,6 +40,7 @@ struct Row {
   std::optional<c10::OperatorHandle> handle;
   struct Previous {
     std::optional<c10::SafeKernelFunction> kernel;
+    const c10::KernelFunction* unboxed = nullptr;  // the one in `kernel`
     bool serves = false;          // false: nothing there would compute this overload
     bool checks_devices = false;  // false: a fallback that takes tensors of any device
   };
@@ -83,6 +84,8 @@ class Call {
   friend struct Routed;
 
   ReasonId check_inputs();
+  ReasonId check_emulated(const at::Tensor& t) const;
+  ReasonId prepare_emulated(const c10::impl::DeviceGuardImplInterface& guard, c10::Stream stream);
   bool overlaps_output(const at::Tensor& input, bool elementwise) const;
   std::string problem() const { return describe_ ? (*describe_)() : std::string(); }
 
@@ -104,6 +107,16 @@ class Call {
 
 // True while this thread runs a previous kernel on behalf of a call that is already counted.
 bool nested();
+class PreviousScope {
+ public:
+  PreviousScope();
+  ~PreviousScope();
+  PreviousScope(const PreviousScope&) = delete;
+};
+
+// Why a call is refused whatever its arguments, or null. Null too where somebody wants to see the call: the
+// long way explains and logs it, and refuses it for the same reason.
+ReasonId quick_refusal(const Row& row, const Home& where);
 
 // Runs the previous kernel with `stack`, not counting what it calls.
 void call_previous(const Row& row, Home& where, c10::DispatchKeySet keys, torch::jit::Stack& stack);
@@ -137,7 +150,10 @@ struct Routed<AtenOp, Op, R(A...)> {
     Home& where = home_of(keys);
     auto all = std::forward_as_tuple(args...);
     ReasonId reason = nullptr;
-    if (!nested()) {
+    if (!nested()) reason = quick_refusal(row, where);
+    if (reason != nullptr) {
+      count_miss(row.op_id, reason);
+    } else if (!nested()) {
       Call call(row, where, out_of(all), Op::kElementwise);
       const Decision decision = decide(call, all, std::make_index_sequence<kInputArgs>());
       if (call.explaining_only()) return answer<R>(call, all);
@@ -149,11 +165,13 @@ struct Routed<AtenOp, Op, R(A...)> {
       count_miss(row.op_id, decision.refused);
       reason = decision.refused;
     }
-    check_call_devices(where, all, std::make_index_sequence<kInputArgs>());
-    if (!row.previous[static_cast<int>(where.id)].serves) {
+    const auto& previous = row.previous[static_cast<int>(where.id)];
+    if (!previous.checks_devices) check_call_devices(where, all, std::make_index_sequence<kInputArgs>());
+    if (!previous.serves) {
       raise_not_served(row, where, describe(all, std::make_index_sequence<kInputArgs>()), reason);
     }
-    return previous(where, keys, all, std::make_index_sequence<kArity>());
+    const PreviousScope scope;
+    return previous.unboxed->template call<R, A...>(*row.handle, keys, std::forward<A>(args)...);
   }
 
  private:
@@ -213,14 +231,6 @@ struct Routed<AtenOp, Op, R(A...)> {
     const at::Tensor* out = out_of(all);
     call.verification_->finish(row, where, keys, boxed(all, std::make_index_sequence<kArity>()),
                                out != nullptr ? *out : call.made_);
-  }
-
-  template <class Tuple, size_t... I>
-  static R previous(Home& where, c10::DispatchKeySet keys, Tuple& all, std::index_sequence<I...>) {
-    torch::jit::Stack stack = boxed(all, std::index_sequence<I...>());
-    call_previous(row, where, keys, stack);
-    if constexpr (std::is_reference_v<R>) return *out_of(all);
-    else return std::move(stack[0]).toTensor();
   }
 
   template <class Tuple, size_t... I>

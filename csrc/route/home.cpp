@@ -12,9 +12,13 @@ namespace {
 constexpr int kEmulatedCus = 256;
 constexpr int kEmulatedXcds = 8;
 
-const DeviceFacts* decide(HomeId id, int device) {
+const DeviceFacts* decide(HomeId id, Force force, int device) {
   auto* facts = new DeviceFacts;
-  if (id == HomeId::kTest) {
+  if (force == Force::kFallback) {
+    facts->refused = reason_forced();
+  } else if (force == Force::kEmulate) {
+    facts->planner = Device{kEmulatedCus, kEmulatedXcds};
+  } else if (id == HomeId::kTest) {
     facts->refused = intern("test installation: every kernel is refused");
   } else if (id == HomeId::kCdna) {
     facts->planner = Device{kEmulatedCus, kEmulatedXcds};
@@ -34,6 +38,11 @@ const DeviceFacts* decide(HomeId id, int device) {
 
 }  // namespace
 
+ReasonId reason_forced() {
+  static const ReasonId reason = intern("TORCH_MI350_FORCE=fallback");
+  return reason;
+}
+
 const DeviceFacts& Home::device_facts(int device) {
   if (device < 0) device = 0;
   if (device >= runtime::kMaxDevices) {
@@ -44,7 +53,7 @@ const DeviceFacts& Home::device_facts(int device) {
   const DeviceFacts* known = facts[device].load(std::memory_order_acquire);
   if (known == nullptr) {
     // Two threads may decide at once and agree; the loser's copy is a few bytes, once.
-    known = decide(id, device);
+    known = decide(id, force, device);
     facts[device].store(known, std::memory_order_release);
   }
   return *known;

@@ -23,17 +23,24 @@ struct DeviceFacts {
   Device planner;
 };
 
+// TORCH_MI350_FORCE, for a home whose devices are not gfx950: refuse every call, or run hits in the emulator.
+enum class Force : int { kNone = 0, kFallback = 1, kEmulate = 2 };
+
 struct Home {
   HomeId id;
   c10::DispatchKey key;
   c10::DeviceType type;
   std::atomic<bool> installed{false};
   const runtime::Hip* hip = nullptr;
+  Force force = Force::kNone;
   std::array<std::atomic<const DeviceFacts*>, runtime::kMaxDevices> facts{};
 
   Home(HomeId id_, c10::DispatchKey key_, c10::DeviceType type_) : id(id_), key(key_), type(type_) {}
   const DeviceFacts& device_facts(int device);
 };
+
+// The reason of every call under Force::kFallback.
+ReasonId reason_forced();
 
 Home& home(HomeId id);
 // The home whose kernel runs for a call with this key set.

@@ -6,6 +6,8 @@
 #include <ATen/core/function_schema.h>
 #include <c10/util/Exception.h>
 
+#include "runtime/torch_version.h"
+
 namespace mi350::route {
 namespace {
 
@@ -61,6 +63,7 @@ InstalledRow install_row(const TableRow& entry, Home& where) {
   if (!result.skipped.empty()) return result;
   auto& previous = row.previous[static_cast<int>(where.id)];
   previous = capture(*row.handle, where);
+  if (previous.kernel.has_value()) previous.unboxed = &runtime::captured_kernel(*previous.kernel);
   if (where.id == HomeId::kCuda && !previous.serves) {
     result.skipped = "torch has no CUDA kernel for it";
     return result;
@@ -73,7 +76,7 @@ InstalledRow install_row(const TableRow& entry, Home& where) {
 
 }  // namespace
 
-const std::vector<InstalledRow>& install(HomeId id, const runtime::Hip* hip) {
+const std::vector<InstalledRow>& install(HomeId id, const runtime::Hip* hip, Force force) {
   static std::mutex mutex;
   static std::array<std::vector<InstalledRow>, kHomes> installed;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -81,6 +84,7 @@ const std::vector<InstalledRow>& install(HomeId id, const runtime::Hip* hip) {
   Home& where = home(id);
   if (where.installed.load()) return rows;
   where.hip = hip;
+  where.force = force;
   Silent silent;
   const c10::WarningUtils::WarningHandlerGuard quiet(&silent);
   for (const TableRow& entry : table()) {

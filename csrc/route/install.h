@@ -32,6 +32,6 @@ struct InstalledRow {
 
 // Installs every row at the home's key. A row whose overload or schema text differs in this torch is skipped
 // with a reason. The second call for a home does nothing. Returns what became of each row.
-const std::vector<InstalledRow>& install(HomeId id, const runtime::Hip* hip);
+const std::vector<InstalledRow>& install(HomeId id, const runtime::Hip* hip, Force force = Force::kNone);
 
 }  // namespace mi350::route

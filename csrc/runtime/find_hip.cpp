@@ -42,22 +42,28 @@ void* emulator_handle() {
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-int collect_runtime(dl_phdr_info* info, size_t, void* out) {
+struct Search {
+  const char* stem;
+  std::vector<std::string> paths;
+};
+
+int collect(dl_phdr_info* info, size_t, void* out) {
+  auto& search = *static_cast<Search*>(out);
   const std::string path = info->dlpi_name != nullptr ? info->dlpi_name : "";
-  if (base_name(path).rfind(kRuntimeStem, 0) == 0)
-    static_cast<std::vector<std::string>*>(out)->push_back(path);
+  if (base_name(path).rfind(search.stem, 0) == 0) search.paths.push_back(path);
   return 0;
 }
 
-std::vector<std::string> mapped_paths() {
-  std::vector<std::string> paths;
-  dl_iterate_phdr(collect_runtime, &paths);
+}  // namespace
+
+std::vector<std::string> mapped_libraries(const char* stem) {
+  Search search{stem, {}};
+  dl_iterate_phdr(collect, &search);
+  auto& paths = search.paths;
   std::sort(paths.begin(), paths.end());
   paths.erase(std::unique(paths.begin(), paths.end()), paths.end());
   return paths;
 }
-
-}  // namespace
 
 const std::string& package_dir() {
   static const std::string dir = [] {
@@ -97,7 +103,7 @@ const Hip* mapped_runtime(std::string* why) {
     return nullptr;
   };
   const std::lock_guard<std::mutex> lock(mutex);
-  const std::vector<std::string> paths = mapped_paths();
+  const std::vector<std::string> paths = mapped_libraries(kRuntimeStem);
   if (paths.empty()) return refuse("no HIP runtime is mapped into this process (torch is not a ROCm build)");
   if (paths.size() > 1) {
     return refuse("two HIP runtimes are mapped into this process (" + paths[0] + " and " + paths[1] +

@@ -1,6 +1,7 @@
 // Finds the HIP functions of each home.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "runtime/hip.h"
 
@@ -14,6 +15,9 @@ const Hip& emulator();
 
 // A symbol of the emulator library beyond HIP's own (emu_api.h).
 void* emulator_symbol(const char* name);
+
+// Paths of the mapped libraries whose file name starts with `stem`, sorted.
+std::vector<std::string> mapped_libraries(const char* stem);
 
 // The HIP runtime that torch has already mapped (RTLD_NOLOAD, any path), or null with a sentence in `why`.
 // Never loads a second copy, never initialises a GPU.

@@ -17,11 +17,11 @@
 namespace mi350::runtime {
 namespace {
 
-constexpr int kHomes = 2;
+constexpr int kSlots = 3;
 
 std::array<KernelName, kMaxKernels> names;
 std::atomic<int> count{0};
-std::array<std::atomic<hipFunction_t>, size_t(kHomes) * kMaxDevices * kMaxKernels> functions;
+std::array<std::atomic<hipFunction_t>, size_t(kSlots) * kMaxDevices * kMaxKernels> functions;
 
 std::mutex& mutex() {
   static std::mutex m;

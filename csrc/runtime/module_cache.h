@@ -23,7 +23,7 @@ const KernelName& kernel_name(int kernel);
 // One HIP home on one device. `slot` tells homes apart.
 struct ModuleKey {
   const Hip* hip;
-  int slot;    // 0 or 1
+  int slot;    // 0, 1 or 2
   int device;  // < kMaxDevices
 };
 

@@ -19,13 +19,24 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/torch_version.h"
+
+#if MI350_HAS_KINETO_REGISTRY
 #include <libkineto.h>
 #include <output_base.h>
 #include <torch/csrc/profiler/standalone/privateuse1_profiler.h>
+#endif
 
 namespace mi350::runtime {
 
 std::atomic<bool> g_profiling{false};
+
+#if !MI350_HAS_KINETO_REGISTRY
+
+void install_profiler() {}
+void record_kernel(const char*, uint64_t, uint64_t, const unsigned[3], unsigned, int, uint64_t) {}
+
+#else
 
 namespace {
 
@@ -225,5 +236,7 @@ void record_kernel(const char* symbol, uint64_t begin_ns, uint64_t end_ns, const
   g_records->push_back({symbol, begin_ns, end_ns, {grid[0], grid[1], grid[2]}, block, device, stream,
                         inside_op ? t_open_ops.ids.back() : 0, static_cast<int32_t>(syscall(SYS_gettid))});
 }
+
+#endif
 
 }  // namespace mi350::runtime

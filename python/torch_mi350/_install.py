@@ -9,6 +9,8 @@ from . import _C
 
 # What became of each home: rows per aten overload, or why there are none. Read by status().
 homes = {}
+# TORCH_MI350_FORCE of this process: "", "fallback" or "emulate".
+force = ""
 
 
 def package_version():
@@ -25,9 +27,24 @@ def wants_cdna(asked, has_gpu_build):
     return asked == "1" or (asked == "" and not has_gpu_build)
 
 
+def _has_gpu_build():
+    return torch.version.cuda is not None or torch.version.hip is not None
+
+
+def forced(asked, has_gpu_build):
+    """TORCH_MI350_FORCE, checked: what to do with `cuda` tensors on devices that are not gfx950."""
+    if asked not in ("", "fallback", "emulate"):
+        raise RuntimeError(f"torch_mi350: TORCH_MI350_FORCE must be fallback or emulate, got {asked!r}")
+    if asked and not has_gpu_build:
+        raise RuntimeError(
+            f"torch_mi350: TORCH_MI350_FORCE={asked} is about cuda tensors and needs a CUDA or ROCm build of "
+            f"torch, this is {torch.__version__}"
+        )
+    return asked
+
+
 def _install_cdna():
-    has_gpu_build = torch.version.cuda is not None or torch.version.hip is not None
-    if not wants_cdna(os.environ.get("TORCH_MI350_DEVICE", ""), has_gpu_build):
+    if not wants_cdna(os.environ.get("TORCH_MI350_DEVICE", ""), _has_gpu_build()):
         homes["cdna"] = (None, "device not registered (TORCH_MI350_DEVICE)")
         return
     from . import cdna
@@ -37,6 +54,11 @@ def _install_cdna():
 
 
 def _install_cuda():
+    global force
+    force = forced(os.environ.get("TORCH_MI350_FORCE", ""), _has_gpu_build())
+    if force:
+        homes["cuda"] = (_C.install_forced(force), "")
+        return
     rows, why = _C.install_cuda()
     homes["cuda"] = (rows, why)
 

@@ -3,18 +3,21 @@
 import json
 import time
 
-from . import _C
-from ._install import homes
+from . import _C, _install
 from ._table import table
 
 _COUNTERS = ("launches", "workgroups", "instructions", "mfma_instructions", "mfma_flops", "global_bytes", "lds_bytes", "kernel_ns")
 _started = time.perf_counter_ns()
 
 
+def _emulates():
+    return _install.homes.get("cdna", (None,))[0] is not None or _install.force == "emulate"
+
+
 def emulator_counters():
     """What the emulator executed since import or reset(): launches, workgroups, instructions, mfma_instructions,
-    mfma_flops (2mnk of every MFMA), global_bytes, lds_bytes, kernel_ns (host time). Zeros without `cdna`."""
-    if homes.get("cdna", (None,))[0] is None:
+    mfma_flops (2mnk of every MFMA), global_bytes, lds_bytes, kernel_ns (host time). Zeros where nothing is emulated."""
+    if not _emulates():
         return dict.fromkeys(_COUNTERS, 0)
     return _C.emulator_counters()
 
@@ -100,7 +103,7 @@ def reset():
     """Sets all counts to zero."""
     global _started
     _C.reset()
-    if homes.get("cdna", (None,))[0] is not None:
+    if _emulates():
         _C.reset_emulator_counters()
     _COUNTERS = ("launches", "workgroups", "instructions", "mfma_instructions", "mfma_flops", "global_bytes", "lds_bytes", "kernel_ns")
 _started = time.perf_counter_ns()

@@ -50,6 +50,12 @@ def _compiler(folder):
     return path.read_text().strip() if path.exists() else "unknown (no compiler.txt)"
 
 
+_FORCED = {
+    "fallback": ("not asked", "no: TORCH_MI350_FORCE=fallback"),
+    "emulate": ("gfx950", "yes, emulated in pinned memory (TORCH_MI350_FORCE=emulate)"),
+}
+
+
 def _devices():
     devices = []
     if _install.homes["cdna"][0] is not None:
@@ -57,7 +63,12 @@ def _devices():
         devices += [
             {"device": f"cdna:{i}", "arch": "gfx950", "served": "yes, emulated"} for i in range(count)
         ]
-    if _install.homes["cuda"][0] is not None:
+    if _install.force:
+        arch, served = _FORCED[_install.force]
+        devices += [
+            {"device": f"cuda:{i}", "arch": arch, "served": served} for i in range(torch.cuda.device_count())
+        ]
+    elif _install.homes["cuda"][0] is not None:
         for i, gpu in enumerate(_C.gpus()):
             served = "yes" if gpu["arch"] == "gfx950" else f"no: arch {gpu['arch']}"
             devices.append({"device": f"cuda:{i}", "arch": gpu["arch"], "served": served})
