@@ -4,7 +4,15 @@ Importing routes the ops and, on a CPU build of torch, registers the emulated de
 It touches no GPU.
 """
 
-from . import _load
+import sys
+
+if sys.argv[:1] == ["-m"] and "torch_mi350.doctor" in sys.orig_argv:
+    # The doctor speaks where the rest of this import fails, so it starts first.
+    from . import doctor
+
+    raise SystemExit(doctor.main())
+
+from . import _load  # noqa: E402
 
 _C = _load.extension()
 
