@@ -92,6 +92,10 @@ def routing():
         "baddbmm.out": lambda: torch.baddbmm(c, b, b, out=e),
         "baddbmm_": lambda: e.baddbmm_(b, b),
         "baddbmm.dtype": lambda: torch.baddbmm(c.float(), b, b, out_dtype=f32),
+        "mm.dtype_out": lambda: torch.mm(a, a, out_dtype=f32, out=d.float()),
+        "addmm.dtype_out": lambda: torch.addmm(c.float(), a, a, out_dtype=f32, out=d.float()),
+        "bmm.dtype_out": lambda: torch.bmm(b, b, out_dtype=f32, out=e.float()),
+        "baddbmm.dtype_out": lambda: torch.baddbmm(c.float(), b, b, out_dtype=f32, out=e.float()),
     }
     wrong = []
     for name, call in run.items():
@@ -266,6 +270,7 @@ def hits():
         want = {"mm": exact, "mm.out": exact, "addmm": exact + add, "bmm": exact3, "baddbmm": exact3 + add}
         wrong = [k for k, v in want.items() if not torch.equal(found[k].cpu(), v.to(dtype))]
         check(not wrong, f"{dtype}: integer products are exact, rounded once", wrong)
+    dtype_overloads()
     launches = torch_mi350.emulator_counters()["launches"]
     check(launches >= 15, "the emulator ran them", f"{launches} launches")
 
@@ -285,6 +290,57 @@ def hits():
         torch.allclose(layer.weight.grad.cpu().double(), ones.T @ x.detach().cpu().double(), rtol=1e-2, atol=1e-2),
         "weight gradient is right",
     )
+    return {}
+
+
+def dtype_overloads():
+    f32 = torch.float32
+    a, b, c = make(48, 64), make(64, 80, seed=1), make(80, dtype=f32, seed=2)
+    ba, bb = make(3, 48, 64), make(3, 64, 80, seed=1)
+    d, e = (torch.empty(*s, 48, 80, dtype=f32, device="cuda") for s in ((), (3,)))
+    torch_mi350.reset()
+    found = [
+        torch.mm(a, b, out_dtype=f32),
+        torch.mm(a, b, out_dtype=f32, out=d).clone(),
+        torch.addmm(c, a, b, out_dtype=f32),
+        torch.addmm(c, a, b, out_dtype=f32, out=d),
+        torch.bmm(ba, bb, out_dtype=f32),
+        torch.bmm(ba, bb, out_dtype=f32, out=e).clone(),
+        torch.baddbmm(c, ba, bb, out_dtype=f32),
+        torch.baddbmm(c, ba, bb, out_dtype=f32, out=e),
+    ]
+    exact, exact3, add = a.cpu().double() @ b.cpu().double(), ba.cpu().double() @ bb.cpu().double(), c.cpu()
+    want = [exact, exact, exact + add, exact + add, exact3, exact3, exact3 + add, exact3 + add]
+    wrong = [i for i, (f, w) in enumerate(zip(found, want, strict=True)) if not torch.equal(f.cpu(), w.to(f32))]
+    check(calls("hits") == 8 and calls("misses") == 0, "8 dtype and dtype_out overloads, 8 hits", ledger())
+    check(not wrong, "their float32 results are exact", wrong)
+
+
+def capture():
+    """A graph would hold nothing of a kernel that ran on the host: the call is left to stock."""
+    pinned()
+    a, b = make(32, 64, dtype=torch.float32), make(64, 32, dtype=torch.float32, seed=1)
+    out = torch.zeros(32, 32, device="cuda")
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side), torch_mi350.disabled("mm"):
+        torch.mm(a, b, out=out)  # stock's workspace of this stream
+    side.synchronize()
+    torch_mi350.reset()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.stream(side):
+        graph.capture_begin(capture_error_mode="relaxed")
+        torch.mm(a, b, out=out)
+        graph.capture_end()
+    misses = ledger()["mm"]["misses"]
+    check(calls("hits") == 0 and any("graph capture" in reason for reason in misses), "capture is refused", misses)
+    a.copy_(2 * a)
+    torch.cuda.synchronize()
+    graph.replay()
+    torch.cuda.synchronize()
+    check(torch.equal(out.cpu().double(), a.cpu().double() @ b.cpu().double()), "the captured graph is stock's, right")
+    torch_mi350.reset()
+    torch.mm(a, b, out=out)
+    check(calls("hits") == 1, "the next call outside of capture is a hit", ledger())
     return {}
 
 

@@ -141,6 +141,7 @@ def main():
         ("fallback", "frameworks"),
         ("emulate", "hits"),
         ("emulate", "ordering"),
+        ("emulate", "capture"),
         ("emulate_without_allocator", "refusal"),
     ):
         child(mode, part)
