@@ -2,6 +2,7 @@
 #include "ops/gemm.h"
 
 #include <array>
+#include <atomic>
 #include <bit>
 #include <cmath>
 #include <map>
@@ -91,20 +92,41 @@ std::optional<float> as_float(const at::Scalar* scalar, float absent) {
   return narrow;
 }
 
+// Reasons that name two dtypes. Each text is made once: an examined miss must stay cheap.
+enum class DtypeFault { kNotServed, kDiffer, kOut, kAddend };
+constexpr int kDtypeFaults = 4;
+
+std::string dtype_fault_text(DtypeFault fault, at::ScalarType x, at::ScalarType y) {
+  switch (fault) {
+    case DtypeFault::kNotServed:
+      return "dtype " + dtype_text(x) + ", served are bf16, f16 and f32";
+    case DtypeFault::kDiffer:
+      return "dtypes " + dtype_text(x) + " and " + dtype_text(y) + " differ";
+    case DtypeFault::kOut:
+      return "out_dtype " + dtype_text(y) + " for " + dtype_text(x);
+    case DtypeFault::kAddend:
+      return "addend is " + dtype_text(x) + ", result is " + dtype_text(y);
+  }
+  return {};
+}
+
+ReasonId dtype_fault(DtypeFault fault, at::ScalarType x, at::ScalarType y) {
+  constexpr int kTypes = static_cast<int>(at::ScalarType::NumOptions);
+  static std::array<std::atomic<ReasonId>, kDtypeFaults * kTypes * kTypes> known{};
+  auto& slot = known[(static_cast<int>(fault) * kTypes + static_cast<int>(x)) * kTypes + static_cast<int>(y)];
+  ReasonId reason = slot.load(std::memory_order_relaxed);
+  if (reason == nullptr) slot.store(reason = route::intern(dtype_fault_text(fault, x, y)));
+  return reason;
+}
+
 ReasonId refuse_dtype(const GemmInputs& in) {
   const at::ScalarType type = in.a->scalar_type();
-  if (!dtype_of(type).has_value())
-    return route::intern("dtype " + dtype_text(type) + ", served are bf16, f16 and f32");
-  if (in.b->scalar_type() != type) {
-    return route::intern("dtypes " + dtype_text(type) + " and " + dtype_text(in.b->scalar_type()) +
-                         " differ");
-  }
+  if (!dtype_of(type).has_value()) return dtype_fault(DtypeFault::kNotServed, type, type);
+  if (in.b->scalar_type() != type) return dtype_fault(DtypeFault::kDiffer, type, in.b->scalar_type());
   const at::ScalarType out = in.out_dtype.value_or(type);
-  if (out != type && out != at::kFloat)
-    return route::intern("out_dtype " + dtype_text(out) + " for " + dtype_text(type));
-  if (in.c != nullptr && in.c->scalar_type() != out) {
-    return route::intern("addend is " + dtype_text(in.c->scalar_type()) + ", result is " + dtype_text(out));
-  }
+  if (out != type && out != at::kFloat) return dtype_fault(DtypeFault::kOut, type, out);
+  if (in.c != nullptr && in.c->scalar_type() != out)
+    return dtype_fault(DtypeFault::kAddend, in.c->scalar_type(), out);
   return nullptr;
 }
 

@@ -252,6 +252,7 @@ def pinned():
 def hits():
     pinned()
     check(torch_mi350.status().active, "status is active", torch_mi350.status().dict()["devices"])
+    launches = 0
     for dtype in (torch.bfloat16, torch.float16, torch.float32):
         a, b, c = make(48, 64, dtype=dtype), make(64, 80, dtype=dtype, seed=1), make(80, dtype=dtype, seed=2)
         ba, bb = make(3, 48, 64, dtype=dtype), make(3, 64, 80, dtype=dtype, seed=1)
@@ -270,9 +271,9 @@ def hits():
         want = {"mm": exact, "mm.out": exact, "addmm": exact + add, "bmm": exact3, "baddbmm": exact3 + add}
         wrong = [k for k, v in want.items() if not torch.equal(found[k].cpu(), v.to(dtype))]
         check(not wrong, f"{dtype}: integer products are exact, rounded once", wrong)
+        launches += torch_mi350.emulator_counters()["launches"]
+    check(launches == 15, "the emulator ran them", f"{launches} launches")
     dtype_overloads()
-    launches = torch_mi350.emulator_counters()["launches"]
-    check(launches >= 15, "the emulator ran them", f"{launches} launches")
 
     layer = torch.nn.Linear(64, 32).cuda().bfloat16()
     x = make(16, 64).requires_grad_()
@@ -409,17 +410,17 @@ def refusal():
 # ---- cost of a call -------------------------------------------------------------------------------------
 
 
-def us_per_call(call, batch=2000, batches=25):
-    for _ in range(batch):
-        call()
-    best = float("inf")
-    for _ in range(batches):
-        torch.cuda.synchronize()
-        begin = time.perf_counter()
-        for _ in range(batch):
-            call()
-        best = min(best, (time.perf_counter() - begin) / batch)
-    return best * 1e6
+def us_per_call(run, batch=500, rounds=120):
+    """Best of many short batches, taken in turn: a shared host slows down for tenths of a second at a time."""
+    best = dict.fromkeys(run, float("inf"))
+    for _ in range(rounds):
+        for name, call in run.items():
+            torch.cuda.synchronize()
+            begin = time.perf_counter()
+            for _ in range(batch):
+                call()
+            best[name] = min(best[name], (time.perf_counter() - begin) / batch * 1e6)
+    return best
 
 
 def speed():
@@ -428,12 +429,14 @@ def speed():
     ba, bw = a[None], w[None]
     mm, addmm, bmm, baddbmm = torch.mm, torch.addmm, torch.bmm, torch.baddbmm
     out, bout = torch.mm(a, w), torch.bmm(ba, bw)
-    return {
-        "mm": us_per_call(lambda: mm(a, w, out=out)),
-        "addmm": us_per_call(lambda: addmm(c, a, w, out=out)),
-        "bmm": us_per_call(lambda: bmm(ba, bw, out=bout)),
-        "baddbmm": us_per_call(lambda: baddbmm(c, ba, bw, out=bout)),
-    }
+    return us_per_call(
+        {
+            "mm": lambda: mm(a, w, out=out),
+            "addmm": lambda: addmm(c, a, w, out=out),
+            "bmm": lambda: bmm(ba, bw, out=bout),
+            "baddbmm": lambda: baddbmm(c, ba, bw, out=bout),
+        }
+    )
 
 
 def speed_planned():
@@ -441,7 +444,7 @@ def speed_planned():
         pinned()
     a, w = (torch.empty(*s, dtype=torch.float64, device="cuda") for s in ((0, 8), (8, 8)))
     out, mm = torch.mm(a, w), torch.mm
-    return {"planned": us_per_call(lambda: mm(a, w, out=out))}
+    return us_per_call({"planned": lambda: mm(a, w, out=out)})
 
 
 print("FACTS\t" + json.dumps(globals()[PART]()), flush=True)

@@ -30,7 +30,7 @@ WRONG = (
 )
 MISS_LIMIT_US, DISABLED_LIMIT_US, IMPORT_LIMIT_MS = 0.5, 0.2, 150
 INACTIVE_NOISE_US = 0.1  # two processes of stock torch differ by this much
-REPEATS = 6
+REPEATS = 8  # processes of each kind, taken in turn; the best counts
 
 failures = []
 
@@ -110,8 +110,10 @@ def check_speed():
 
 def check_planned_miss():
     """A miss whose arguments are looked at: forced emulation, a dtype that is not served, no rows."""
-    stock = min(child("stock", "speed_planned").get("planned", 0) for _ in range(3))
-    miss = min(child("emulate", "speed_planned").get("planned", 1e9) for _ in range(3))
+    stock, miss = float("inf"), float("inf")
+    for _ in range(REPEATS):
+        stock = min(stock, child("stock", "speed_planned")["planned"])
+        miss = min(miss, child("emulate", "speed_planned")["planned"])
     print(f"      mm of float64: stock {stock:.3f} us, examined and refused {miss:.3f} us: {miss - stock:+.3f}")
     say(miss - stock < MISS_LIMIT_US, f"[speed] an examined miss adds less than {MISS_LIMIT_US} us")
 
