@@ -17,6 +17,7 @@
 #include "runtime/find_hip.h"
 #include "runtime/launch.h"
 #include "runtime/profiler.h"
+#include "runtime/torch_version.h"
 
 namespace py = pybind11;
 using namespace mi350;
@@ -175,6 +176,7 @@ py::object mapped_runtime_path() {
 
 void bind_loading(py::module_& m) {
   m.attr("built_for_torch") = MI350_TORCH_MINOR;
+  m.attr("has_kineto_registry") = bool(MI350_HAS_KINETO_REGISTRY);
   m.def("package_dir", &runtime::package_dir);
   m.def("cdna_install", [] {
     cdna::install();
