@@ -69,6 +69,9 @@ class Memory {
   void forget() { entries_ = {}; local_ = {}; }
   // Ranges of the running launch alone (kernel arguments, dispatch packet): readable, not in the map.
   void set_local(uint64_t lo, uint64_t hi) { local_ = {lo, hi, false}; }
+  // Loads that a descriptor allows and no allocation holds give 0 instead of a fault.
+  void set_lenient(bool on) { lenient_ = on; }
+  bool lenient() const { return lenient_; }
 
  private:
   struct Entry { uint64_t lo = 0, hi = 0; bool writable = false; };
@@ -76,6 +79,7 @@ class Memory {
   std::array<Entry, 6> entries_{};
   Entry local_;
   unsigned next_ = 0;
+  bool lenient_ = false;
 };
 
 }  // namespace mi350::emu
