@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "check/group_order.h"
 #include "check/part.h"
 #include "check/reporter.h"
 #include "watch.h"
@@ -15,8 +16,9 @@ namespace mi350::emu {
 
 // What the host threads of one launch share.
 struct LaunchChecks {
-  explicit LaunchChecks(const Launch& l) : launch(l) {}
+  explicit LaunchChecks(const Launch& l) : launch(l), writers(l.workgroups()) {}
   const Launch& launch;
+  LineWriters writers;
   std::mutex mutex;
   std::string errors;  // text of the findings that fail the launch
 

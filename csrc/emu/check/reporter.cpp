@@ -24,8 +24,11 @@ Finding* Reporter::open(const Wave& w, const Inst& i, const char* checker, Sever
   f.disassembly = print(i);
   std::copy_n(w.group->id, 3, f.group);
   f.wave = w.wave_in_group;
+  f.source = source_of(i);
   return &f;
 }
+
+std::string Reporter::source_of(const Inst& i) const { return launch.object->source_of(i); }
 
 std::string Reporter::hand_over(bool* error) {
   constexpr size_t kShown = 8;

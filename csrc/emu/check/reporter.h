@@ -19,6 +19,8 @@ class Reporter {
   // The finding to fill in; null if this checker has already spoken at this instruction: it is counted then.
   // Kernel, pc, disassembly, wave and source are filled in. `checker` must be a literal.
   Finding* open(const Wave& w, const Inst& i, const char* checker, Severity severity);
+  // file:line of an instruction, or empty.
+  std::string source_of(const Inst& i) const;
   // A rule that code proven on hardware breaks: an error for our objects, advisory for others'.
   Severity if_strict() const { return settings.strict ? Severity::kError : Severity::kAdvisory; }
 
