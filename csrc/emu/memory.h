@@ -47,10 +47,12 @@ class AllocationMap {
   std::shared_mutex& running() { return running_; }
 
  private:
+  void keep_freed(Range range);
+
   mutable std::shared_mutex mutex_;
   std::shared_mutex running_;
   std::map<uint64_t, Range> ranges_;  // by lo
-  std::deque<Range> freed_;           // the last few, for reports
+  std::deque<Range> freed_;           // the last few; their addresses are not given out again yet
 };
 
 // The view of one host thread: the ranges it used last. Not shared between threads.
