@@ -108,12 +108,13 @@ class LineProgram {
     return c_.ok;
   }
 
-  // Version 5: a list of folders, a list of files, each with a format of its own.
+  // Version 5: a list of folders, a list of files, each with a format of its own. Folder 0 is where the compiler
+  // ran: names stay relative to it, as in its messages.
   void read_names() {
     const std::vector<Name> folders = read_list();
     first_file_ = static_cast<uint32_t>(table_.files_.size());
     for (const Name& f : read_list())
-      table_.files_.push_back(joined(f.folder < folders.size() ? folders[f.folder].text : "", f.text));
+      table_.files_.push_back(joined(f.folder != 0 && f.folder < folders.size() ? folders[f.folder].text : "", f.text));
   }
   std::vector<Name> read_list() {
     struct Column { uint64_t content, form; };

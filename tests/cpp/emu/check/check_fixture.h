@@ -25,7 +25,8 @@ class CheckTest : public testing::Test {
     return text.substr(0, text.find(' '));
   }
   static nlohmann::json counter(const std::string& mnemonic) {
-    for (const auto& c : all()["counters"]) {
+    const nlohmann::json found = all();
+    for (const auto& c : found["counters"]) {
       if (c["disassembly"].get<std::string>().starts_with(mnemonic + " ")) return c;
     }
     ADD_FAILURE() << "no counter of " << mnemonic;
