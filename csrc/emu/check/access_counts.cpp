@@ -45,14 +45,32 @@ const Phases& phases_of(int bytes, bool write) {
   return bytes <= 12 ? read3 : read4;
 }
 
-// One instruction: what it cost in all, and the last pattern of addresses.
-struct Count {
-  AccessCount sum;
-  bool known = false;
+// Addresses of the lanes relative to the first one's, and what they cost.
+struct Pattern {
   uint64_t mask = 0, start = 0;
   int bytes = 0;
   std::array<uint32_t, kLanes> apart;
-  uint32_t taken = 0, ideal = 0;
+  LdsClocks cost;
+};
+// One instruction: what it cost in all, and the last patterns: waves and turns of a loop differ in a few.
+struct Count {
+  static constexpr size_t kKept = 16;
+  AccessCount sum;
+  std::vector<Pattern> patterns;
+  size_t oldest = 0;
+
+  const Pattern* find(const Pattern& p) const {
+    for (const Pattern& known : patterns) {
+      if (known.start == p.start && known.mask == p.mask && known.bytes == p.bytes && known.apart == p.apart)
+        return &known;
+    }
+    return nullptr;
+  }
+  void keep(const Pattern& p) {
+    if (patterns.size() < kKept) return patterns.push_back(p);
+    patterns[oldest] = p;
+    oldest = (oldest + 1) % kKept;
+  }
 };
 
 // Lane addresses relative to the first lane's.
@@ -104,21 +122,19 @@ class AccessCounts final : public Part {
     Count& c = *slot;
     const bool in_lds = a.space == Access::kLds;
     const uint64_t row = in_lds ? kBankRow : kLine;
-    std::array<uint32_t, kLanes> apart;
-    const uint64_t start = (in_lds ? pattern(a.lds, a.mask, apart) : a.base + pattern(a.at, a.mask, apart)) % row;
-    if (!c.known || c.mask != a.mask || c.start != start || c.bytes != a.bytes || c.apart != apart) {
-      const LdsClocks now = in_lds ? lds_clocks(a.lds, a.mask, a.bytes, a.kind != Access::kLoad) : line_count(a);
-      c.known = true;
-      c.mask = a.mask;
-      c.start = start;
-      c.bytes = a.bytes;
-      c.apart = apart;
-      c.taken = now.taken;
-      c.ideal = now.ideal;
+    Pattern p;
+    p.mask = a.mask;
+    p.bytes = a.bytes;
+    p.start = (in_lds ? pattern(a.lds, a.mask, p.apart) : a.base + pattern(a.at, a.mask, p.apart)) % row;
+    if (const Pattern* known = c.find(p)) {
+      p.cost = known->cost;
+    } else {
+      p.cost = in_lds ? lds_clocks(a.lds, a.mask, a.bytes, a.kind != Access::kLoad) : line_count(a);
+      c.keep(p);
     }
     ++c.sum.executions;
-    (in_lds ? c.sum.lds_cycles : c.sum.lines) += c.taken;
-    (in_lds ? c.sum.lds_ideal : c.sum.lines_ideal) += c.ideal;
+    (in_lds ? c.sum.lds_cycles : c.sum.lines) += p.cost.taken;
+    (in_lds ? c.sum.lds_ideal : c.sum.lines_ideal) += p.cost.ideal;
   }
 
  private:

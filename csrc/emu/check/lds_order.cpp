@@ -21,6 +21,7 @@ namespace {
 constexpr char kRace[] = "lds-race", kDmaFlight[] = "lds-dma", kBounds[] = "lds-bounds";
 constexpr uint32_t kPlaces = 1 << 12;      // issue numbers whose instruction is remembered
 constexpr uint32_t kMostNumbers = 1u << 25;  // per workgroup; checks end there
+constexpr uint32_t kInFlightNone = ~0u;
 
 enum class Step : uint8_t { kOther, kWait, kBarrier, kEnd, kLds, kVm, kVmToLds, kFlat };
 Step name_step(const IsaRow& row) {
@@ -52,12 +53,17 @@ struct Kept {
   uint8_t data[kLanes][16];
 };
 
+typedef int32_t Four __attribute__((vector_size(16)));
+typedef int32_t Two __attribute__((vector_size(8)));
+inline bool any(Four v) { return (v[0] | v[1] | v[2] | v[3]) != 0; }
+inline bool any(Two v) { return (v[0] | v[1]) != 0; }
+
 struct GroupState;
 struct WaveState {
   WaitQueue<63> vm;
   WaitQueue<15> lds;
   uint32_t dma_ordered = 1, lds_ordered = 1;    // for other waves: every operation below is over
-  uint32_t dma_arrived = 1, lds_arrived = 1;    // what they become with the next barrier
+  uint32_t dma_arrived = 1, lds_arrived = 1;    // the oldest in flight when it came to the barrier
   uint32_t dma_retired = 1;                     // for itself
   std::deque<Kept> kept;
 };
@@ -98,6 +104,8 @@ class LdsOrder final : public Part {
   void arrive(Wave& w);
   void end(Wave& w, const Inst& i);
   void land(Wave& w, uint32_t number);
+  template <typename V> void read_whole(const Touch& t, int lane, uint32_t at);
+  template <typename V> void write_whole(const Touch& t, int lane, uint32_t at);
   void touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes);
   void check_write(const Touch& t, int lane, uint32_t word, uint32_t covered);
   void check_readers(const Touch& t, int lane, uint32_t word, uint32_t covered);
@@ -134,8 +142,8 @@ void LdsOrder::refresh_safe(GroupState& g) {
 void LdsOrder::release_barrier(Workgroup& g) {
   GroupState& s = groups_[g.watch_slot];
   for (WaveState* wave : s.waves) {
-    wave->dma_ordered = wave->dma_arrived;
-    wave->lds_ordered = wave->lds_arrived;
+    wave->dma_ordered = std::min(wave->dma_arrived, s.number + 1);
+    wave->lds_ordered = std::min(wave->lds_arrived, s.number + 1);
   }
   s.epoch = s.number + 1;
   refresh_safe(s);
@@ -178,10 +186,9 @@ void LdsOrder::wait(Wave& w, uint32_t vm, uint32_t lgkm) {
 }
 
 void LdsOrder::arrive(Wave& w) {
-  GroupState& g = group(w);
   WaveState& s = state(w);
-  s.dma_arrived = s.vm.oldest(g.number + 1);
-  s.lds_arrived = s.lds.oldest(g.number + 1);
+  s.dma_arrived = s.vm.oldest(kInFlightNone);
+  s.lds_arrived = s.lds.oldest(kInFlightNone);
 }
 
 void LdsOrder::end(Wave& w, const Inst& i) {
@@ -235,10 +242,53 @@ void LdsOrder::access(Wave& w, const Inst& i, const Access& a) {
   const bool atomic = a.kind == Access::kAtomic;
   const Touch t{w, i, g, state(w), Mark(g.number, w.wave_in_group, dma, atomic), a.kind == Access::kLoad,
                 a.kind != Access::kLoad};
+  if (t.writes) {
+    for (uint64_t mask = lanes; mask != 0; mask &= mask - 1) {
+      const int l = std::countr_zero(mask);
+      if (bytes == 16 && a.lds[l] % 16 == 0) write_whole<Four>(t, l, a.lds[l]);
+      else if (bytes == 8 && a.lds[l] % 8 == 0) write_whole<Two>(t, l, a.lds[l]);
+      else touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
+    }
+    return;
+  }
   for (uint64_t mask = lanes; mask != 0; mask &= mask - 1) {
     const int l = std::countr_zero(mask);
-    touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
+    if (bytes == 16 && a.lds[l] % 16 == 0) read_whole<Four>(t, l, a.lds[l]);
+    else if (bytes == 8 && a.lds[l] % 8 == 0) read_whole<Two>(t, l, a.lds[l]);
+    else touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
   }
+}
+
+// Aligned whole dwords, which is nearly all there is: without branches as long as everything is safe. Marks and
+// bounds are below 2^31, so signed comparisons do.
+template <typename V>
+inline void LdsOrder::read_whole(const Touch& t, int lane, uint32_t at) {
+  LdsWords& words = t.g.words;
+  V write, read, info;
+  std::memcpy(&write, &words.write[at / 4], sizeof write);
+  std::memcpy(&read, &words.read[at / 4], sizeof read);
+  std::memcpy(&info, &words.info[at / 4], sizeof info);
+  const V unsafe = write >= static_cast<int32_t>(t.g.safe << Mark::kShift);
+  if (any(unsafe)) return touch_lane(t, lane, at, sizeof(V));
+  const V recent = read >= static_cast<int32_t>(t.g.epoch << Mark::kShift);
+  info = (info & (recent | 15)) | static_cast<int32_t>(1u << (16 + t.mark.wave()) | 15u << 4);
+  read = V{} + static_cast<int32_t>(t.mark.code);
+  std::memcpy(&words.read[at / 4], &read, sizeof read);
+  std::memcpy(&words.info[at / 4], &info, sizeof info);
+}
+template <typename V>
+inline void LdsOrder::write_whole(const Touch& t, int lane, uint32_t at) {
+  LdsWords& words = t.g.words;
+  V write, read, info;
+  std::memcpy(&write, &words.write[at / 4], sizeof write);
+  std::memcpy(&read, &words.read[at / 4], sizeof read);
+  std::memcpy(&info, &words.info[at / 4], sizeof info);
+  const auto safe = static_cast<int32_t>(t.g.safe << Mark::kShift);
+  if (any((write >= safe) | (read >= safe))) return touch_lane(t, lane, at, sizeof(V));
+  info |= 15;
+  write = V{} + static_cast<int32_t>(t.mark.code);
+  std::memcpy(&words.write[at / 4], &write, sizeof write);
+  std::memcpy(&words.info[at / 4], &info, sizeof info);
 }
 
 void LdsOrder::touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes) {
