@@ -8,6 +8,7 @@
 #include <bit>
 #include <map>
 
+#include "check/line_table.h"
 #include "elf_file.h"
 #include "metadata.h"
 
@@ -96,6 +97,7 @@ class Loader {
     for (auto step : {&Loader::map_segments, &Loader::collect_symbols, &Loader::relocate})
       if (std::string why = (this->*step)(); !why.empty()) return why;
     if (std::string why = read_metadata(elf_.note("AMDGPU", kNoteMetadata), metadata_); !why.empty()) return why;
+    keep_lines();
     return add_kernels();
   }
 
@@ -107,6 +109,7 @@ class Loader {
   std::string add_kernels();
   std::string add_kernel(const KernelMetadata& m, std::vector<uint64_t>& entries);
   void resolve_entries(const std::vector<uint64_t>& entries);
+  void keep_lines();
 
   bool in_image(uint64_t address, uint64_t bytes) const {
     return address <= object_.image_bytes && bytes <= object_.image_bytes - address;
@@ -282,6 +285,22 @@ void Loader::resolve_entries(const std::vector<uint64_t>& entries) {
   }
 }
 
+// Sections that no segment loads; a file without them, or a damaged name table, has no source lines.
+void Loader::keep_lines() {
+  DebugLines& d = object_.debug;
+  d.text_address = text_begin_;
+  for (const Elf64_Shdr& s : elf_.sections()) {
+    const std::string_view name = elf_.string_at(elf_.header().e_shstrndx, s.sh_name);
+    std::vector<uint8_t>* to = name == ".debug_line"       ? &d.line
+                               : name == ".debug_line_str" ? &d.line_strings
+                               : name == ".debug_str"      ? &d.strings
+                                                           : nullptr;
+    if (to == nullptr || s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_COMPRESSED)) continue;
+    const auto bytes = elf_.bytes(s.sh_offset, s.sh_size);
+    to->assign(bytes.begin(), bytes.end());
+  }
+}
+
 size_t elf_bytes(const uint8_t* data) {
   Elf64_Ehdr h;
   std::memcpy(&h, data, sizeof h);
@@ -304,6 +323,16 @@ uint32_t KernelInfo::start_mode() const {
   const uint32_t round_and_denorm = (rsrc1 >> 12) & 0xff;
   const uint32_t clamp = (rsrc1 >> 21) & 1, ieee = (rsrc1 >> 23) & 1, f16_overflow = (rsrc1 >> 26) & 1;
   return round_and_denorm | clamp << 8 | ieee << 9 | f16_overflow << 23;
+}
+
+CodeObject::CodeObject() = default;
+CodeObject::~CodeObject() = default;
+
+std::string CodeObject::source_of(const Inst& i) const {
+  std::call_once(lines_once_, [this] {
+    lines_ = std::make_unique<LineTable>(LineSections{debug.line, debug.line_strings, debug.strings});
+  });
+  return lines_->at(debug.text_address + i.offset_bytes);
 }
 
 const KernelInfo* CodeObject::find_kernel(const std::string& name) const {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@
 #include "decode.h"
 
 namespace mi350::emu {
+
+class LineTable;  // check/line_table.h
 
 struct KernelArgument {
   uint32_t offset = 0, size = 0;
@@ -61,14 +64,30 @@ struct FreeImage {
   void operator()(uint8_t* image) const;
 };
 
+// The line-number sections as they stand in the file, kept for reports.
+struct DebugLines {
+  std::vector<uint8_t> line, line_strings, strings;
+  uint64_t text_address = 0;  // of the text in the file's own counting
+};
+
 struct CodeObject {
+  CodeObject();
+  ~CodeObject();
+
   std::unique_ptr<uint8_t, FreeImage> image;  // page-aligned; relocations point into it
   size_t image_bytes = 0;
   std::vector<KernelInfo> kernels;
   std::vector<Variable> variables;
   Program program;
+  DebugLines debug;
 
+  // "file:line" of an instruction, or empty. Reads the sections at the first call; any thread.
+  std::string source_of(const Inst& i) const;
   const KernelInfo* find_kernel(const std::string& name) const;
+
+ private:
+  mutable std::once_flag lines_once_;
+  mutable std::unique_ptr<LineTable> lines_;
 };
 
 // An ELF file or a clang offload bundle with a gfx950 entry. nullptr and one sentence on anything else.

@@ -17,11 +17,14 @@
 #include <thread>
 #include <utility>
 
+#include "check/checker.h"
 #include "host_threads.h"
 #include "isa.h"
 #include "memory.h"
 #include "report.h"
 #include "start_state.h"
+#include "watch.h"
+#include "wave_order.h"
 #include "wave_storage.h"
 
 namespace mi350::emu {
@@ -60,8 +63,11 @@ struct Shared {
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   LaunchOutcome outcome;
+  std::unique_ptr<LaunchChecks> checks;  // check mode
 
-  explicit Shared(const Launch& l) : launch(l), block(l), residents_limit(resident_limit(l)) {}
+  explicit Shared(const Launch& l) : launch(l), block(l), residents_limit(resident_limit(l)) {
+    if (l.settings.mode == Mode::kCheck) checks = std::make_unique<LaunchChecks>(l);
+  }
 
   void stop(const Wave& w, LaunchResult result, const std::string& why) {
     stop(result, wave_report(launch, w, why));
@@ -78,6 +84,7 @@ struct Group {
   Workgroup state;
   std::vector<Wave*> waves;
   uint64_t scratch_bytes = 0;  // of one wave
+  WaveOrder order;
 };
 
 enum class Turn : uint8_t { kEnded, kGivesWay, kStopped };
@@ -91,6 +98,17 @@ uint32_t run_wave(Wave& w, const Inst* insts, uint32_t limit) {
   return limit - left;
 }
 
+uint32_t run_wave_watched(Wave& w, const Inst* insts, uint32_t limit) {
+  uint32_t left = limit;
+  do {
+    const Inst& i = insts[w.pc++];
+    w.watch->before(w, i);
+    i.exec(w, i);
+    w.watch->after(w, i);
+  } while (w.status == WaveStatus::kRunning && --left != 0);
+  return limit - left;
+}
+
 // Runs workgroups on one host thread.
 class Worker {
  public:
@@ -98,6 +116,8 @@ class Worker {
       : shared_(shared), launch_(shared.launch), storage_(Storage::of_thread()),
         insts_(shared.launch.object->program.insts.data()) {
     shared.block.show_to(memory_);
+    memory_.set_lenient(!shared.launch.settings.strict);
+    if (shared.checks) watch_ = shared.checks->watch_for_thread();
   }
 
   void run() {
@@ -146,6 +166,7 @@ class Worker {
   Storage& storage_;
   const Inst* insts_;
   Memory memory_;
+  std::unique_ptr<Watch> watch_;
   Counters counters_;
   std::deque<std::unique_ptr<Group>> waiting_;
   uint64_t ended_groups_ = 0;
@@ -174,6 +195,8 @@ std::unique_ptr<Group> Worker::start_next() {
     s.lds = storage_.take_lds();
     std::memset(s.lds, 0, s.lds_bytes);
   }
+  g->order = WaveOrder(launch_.settings, n, s.waves);
+  if (watch_) watch_->start_group(s);
   const uint32_t per_lane = scratch_bytes_per_lane(*launch_.kernel);
   g->scratch_bytes = uint64_t{per_lane} * kLanes;
   for (uint32_t n_wave = 0; n_wave < s.waves; ++n_wave) {
@@ -186,12 +209,16 @@ std::unique_ptr<Group> Worker::start_next() {
     w->scratch_bytes_per_lane = per_lane;
     w->scratch_base = reinterpret_cast<uint64_t>(storage_.take_scratch(g->scratch_bytes));
     start_wave(*w, launch_, shared_.block);
+    if (!watch_) continue;
+    w->watch = watch_.get();
+    watch_->start_wave(*w);
   }
   return g;
 }
 
 void Worker::finish(std::unique_ptr<Group> g) {
   for (Wave* w : g->waves) {
+    if (w->watch != nullptr) w->watch->end_wave(*w);
     counters_.mfma_flops += w->counters.mfma_flops;
     counters_.mfma_instructions += w->counters.mfma_instructions;
     counters_.global_bytes += w->counters.global_bytes;
@@ -199,6 +226,7 @@ void Worker::finish(std::unique_ptr<Group> g) {
     storage_.give_scratch(reinterpret_cast<uint8_t*>(w->scratch_base), g->scratch_bytes);
     storage_.give_wave(w);
   }
+  if (watch_) watch_->end_group(g->state);
   if (g->state.lds != nullptr) storage_.give_lds(g->state.lds);
   ended_groups_ += g->state.ended == g->state.waves;
   shared_.residents.fetch_sub(1);
@@ -206,11 +234,14 @@ void Worker::finish(std::unique_ptr<Group> g) {
 
 // Every wave that can run has a go. False after a fault.
 bool Worker::run_round(Group& g, uint64_t* ran, bool* yielded) {
-  for (Wave* w : g.waves) {
+  g.order.shuffle();
+  for (uint32_t turn = 0; turn < g.waves.size(); ++turn) {
+    Wave* w = g.waves[g.order.wave(turn)];
     if (w->status == WaveStatus::kEnded || w->status == WaveStatus::kBarrier) continue;
     if (shared_.stopped.load(std::memory_order_relaxed)) return false;
     w->status = WaveStatus::kRunning;
-    const uint32_t n = run_wave(*w, insts_, kWaveSlice);
+    const uint32_t n = w->watch == nullptr ? run_wave(*w, insts_, kWaveSlice)
+                                           : run_wave_watched(*w, insts_, g.order.slice(kWaveSlice));
     *ran += n;
     switch (w->status) {
       case WaveStatus::kEnded: ++g.state.ended; break;
@@ -228,6 +259,7 @@ bool Worker::run_round(Group& g, uint64_t* ran, bool* yielded) {
 bool Worker::settle_barrier(Group& g) {
   if (g.state.at_barrier == 0 || g.state.at_barrier + g.state.ended != g.state.waves) return false;
   g.state.at_barrier = 0;
+  if (watch_) watch_->release_barrier(g.state);
   for (Wave* w : g.waves) {
     if (w->status == WaveStatus::kBarrier) w->status = WaveStatus::kRunning;
   }
@@ -249,10 +281,11 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
   if (*alive) shared_.idle.store(0, std::memory_order_relaxed);
   else idle = shared_.idle.fetch_add(cost, std::memory_order_relaxed) + cost;
   if (idle <= shared_.patience_limit && without_store / kLoadsOnlyFactor <= shared_.patience_limit) return true;
-  const Wave* still = g.waves[0];
+  Wave* still = g.waves[0];
   for (Wave* w : g.waves) {
     if (w->status == WaveStatus::kRunning || w->status == WaveStatus::kYield) still = w;
   }
+  if (watch_) watch_->stuck(*still);
   shared_.stop(
       *still, LaunchResult::kNoProgress,
       "the kernel does not end: no store, no atomic that changes memory and no load of anything new for " +
@@ -291,6 +324,18 @@ void unimplemented(Wave& w, const Inst& i) {
   w.stop(std::string("unimplemented instruction ") + i.row->mnemonic);
 }
 
+// Errors that the checkers found fail a launch that ran to its end, and stand in the report of any other.
+void add_findings(const LaunchChecks& checks, LaunchOutcome& outcome) {
+  if (checks.errors.empty()) return;
+  if (outcome.result == LaunchResult::kDone) {
+    outcome.result = LaunchResult::kFault;
+    outcome.report = checks.launch.kernel->name + ": check mode found errors:\n";
+  } else {
+    outcome.report += "  check mode found errors:\n";
+  }
+  outcome.report += checks.errors;
+}
+
 // The floating-point state of the calling thread (torch may flush denormals) is not the kernel's.
 class DefaultFloat {
  public:
@@ -327,6 +372,7 @@ LaunchOutcome run_launch(const Launch& launch) {
   const uint64_t groups = launch.workgroups();
   const unsigned helpers = static_cast<unsigned>(std::min<uint64_t>(host_threads() - 1, groups - 1));
   run_with_helpers(helpers, work);
+  if (shared.checks) add_findings(*shared.checks, shared.outcome);
   return std::move(shared.outcome);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "check/settings.h"
 #include "code_object.h"
 #include "wave.h"
 
@@ -21,6 +22,7 @@ struct Launch {
   std::array<uint32_t, 3> block{64, 1, 1};  // work-items
   uint32_t dynamic_lds_bytes = 0;
   std::vector<uint8_t> kernarg;             // the explicit arguments in place; hidden ones are filled in here
+  Settings settings;
 
   uint64_t workgroups() const { return uint64_t{grid[0]} * grid[1] * grid[2]; }
   uint32_t work_items() const { return block[0] * block[1] * block[2]; }

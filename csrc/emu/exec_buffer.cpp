@@ -25,7 +25,7 @@ struct Descriptor {
 
 // Offsets of the lanes from `base`, the lanes that are wholly in range, and of the other active ones those
 // whose first dword is.
-struct Access {
+struct Reach {
   uint64_t base = 0;
   Addresses at;
   uint64_t exec = 0, inside = 0, partly = 0;
@@ -35,7 +35,7 @@ struct Access {
 };
 
 // Structured buffers: the range check is by index.
-void structured(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, Access& a) {
+void structured(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, Reach& a) {
   const uint32_t* index = i.idxen ? vreg(w, i.addr) : nullptr;
   const uint32_t* lane_offset = i.offen ? vreg(w, static_cast<uint16_t>(i.addr + i.idxen)) : nullptr;
   for (int l = 0; l < kLanes; ++l) {
@@ -48,7 +48,7 @@ void structured(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, Ac
 }
 
 template <int kBytes>
-void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool write, Access& a) {
+void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool write, Reach& a) {
   uint64_t lo = ~0ull, hi = 0;
   if (i.offen) {
     const uint32_t* v = vreg(w, static_cast<uint16_t>(i.addr + i.idxen));
@@ -78,8 +78,21 @@ void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool writ
   a.partly &= a.exec & ~a.inside;
 }
 
+// What a watch is told: lanes cut short by the range check have fewer bytes.
+[[gnu::noinline]] void watch(Wave& w, const Inst& i, Access::Kind kind, const Reach& a, int bytes) {
+  uint8_t lane_bytes[kLanes];
+  for (int l = 0; l < kLanes; ++l)
+    lane_bytes[l] = static_cast<uint8_t>(a.partly >> l & 1 ? (a.limit - a.at[l]) & ~3ull : static_cast<uint64_t>(bytes));
+  Access access = global_access(kind, a.at, a.inside | a.partly, a.exec, bytes);
+  access.base = a.base;
+  access.clamped = true;
+  if (a.partly != 0) access.lane_bytes = lane_bytes;
+  w.watch->access(w, i, access);
+}
+
 template <int kBytes>
-void resolve(Wave& w, const Inst& i, bool write, Access& a) {
+void resolve(Wave& w, const Inst& i, Access::Kind kind, Reach& a) {
+  const bool write = kind == Access::kStore || kind == Access::kAtomic;
   const Descriptor d(&w.sgpr[i.sbase]);
   const uint64_t offset = static_cast<uint64_t>(i.imm) + read_s32(w, i, i.soffset);
   a.base = d.base;
@@ -96,32 +109,55 @@ void resolve(Wave& w, const Inst& i, bool write, Access& a) {
   if (a.inside != 0) {
     Addresses absolute;
     for (int l = 0; l < kLanes; ++l) absolute[l] = a.base + a.at[l];
-    a.ok = check_lanes<kBytes>(w, absolute, a.inside, write);
+    a.ok = check_lanes<kBytes>(w, i, absolute, a.inside, kind, true);
   }
   for (uint64_t mask = a.partly; a.ok && mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     const uint64_t bytes = (a.limit - a.at[l]) & ~3ull;
     if (w.memory->at(a.base + a.at[l], bytes, write)) continue;
-    fault_at(w, l, a.base + a.at[l], bytes, write);
-    a.ok = false;
+    Access access = global_access(kind, a.at, 1ull << l, 1ull << l, static_cast<int>(bytes));
+    access.base = a.base;
+    access.clamped = true;
+    a.ok = settle_outside(w, i, access);
+    a.partly &= ~(1ull << l);
   }
 }
 
 // In-range dwords of a lane.
 template <int kDwords>
-int dwords_of(const Access& a, int l) {
+int dwords_of(const Reach& a, int l) {
   if (a.inside >> l & 1) return kDwords;
   return a.partly >> l & 1 ? static_cast<int>((a.limit - a.at[l]) / 4) : 0;
 }
 
-void note(Wave& w, const Access& a, uint32_t value) {
+void note(Wave& w, const Reach& a, uint32_t value) {
   if (a.inside != 0) note_load(w, a.base + a.at[first_lane(a.inside)], value);
 }
 
+// Under a watch: the lanes' data are gathered first.
+[[gnu::noinline]] void land(Wave& w, const Inst& i, const LdsTarget& to, const Reach& a, const uint8_t* data,
+                            int bytes, int lds_bytes) {
+  Access access = global_access(Access::kDma, a.at, a.inside | a.partly, a.exec, bytes);
+  access.base = a.base;
+  access.clamped = true;
+  land_watched(w, i, to, access, data, lds_bytes);
+}
+
 template <int kDwords>
-void load_to_lds(Wave& w, const Inst& i, const Access& a) {
+void load_to_lds(Wave& w, const Inst& i, const Reach& a) {
   constexpr uint32_t kStep = kDwords == 1 ? 4 : 16;
   const LdsTarget to(w, i, kStep, 4 * kDwords);
+  if (w.watch) [[unlikely]] {
+    alignas(16) uint8_t data[kLanes][16] = {};
+    for (uint64_t mask = a.inside | a.partly; mask != 0; mask &= mask - 1) {
+      const int l = first_lane(mask);
+      std::memcpy(data[l], place(a.base, a.at[l]), 4 * static_cast<size_t>(dwords_of<kDwords>(a, l)));
+    }
+    land(w, i, to, a, data[0], 4 * kDwords, 4 * kDwords);
+    uint32_t first = 0;
+    if (a.inside != 0) std::memcpy(&first, data[first_lane(a.inside)], 4);
+    return note(w, a, first);
+  }
   if (a.all && to.inside == ~0ull) {
     for (int l = 0; l < kLanes; ++l) std::memcpy(to.at(l), place(a.base, a.at[l]), 4 * kDwords);
     uint32_t first;
@@ -144,9 +180,10 @@ void load_to_lds(Wave& w, const Inst& i, const Access& a) {
 
 template <int kDwords>
 void load(Wave& w, const Inst& i) {
-  Access a;
-  resolve<4 * kDwords>(w, i, false, a);
+  Reach a;
+  resolve<4 * kDwords>(w, i, i.lds ? Access::kDma : Access::kLoad, a);
   if (!a.ok) return;
+  if (w.watch && !i.lds) [[unlikely]] watch(w, i, Access::kLoad, a, 4 * kDwords);
   count_global(w, a.exec, 4 * kDwords);
   if (i.lds) return load_to_lds<kDwords>(w, i, a);
   uint32_t* dst = vreg(w, i.dst);
@@ -170,9 +207,10 @@ void load(Wave& w, const Inst& i) {
 
 template <int kDwords>
 void store(Wave& w, const Inst& i) {
-  Access a;
-  resolve<4 * kDwords>(w, i, true, a);
+  Reach a;
+  resolve<4 * kDwords>(w, i, Access::kStore, a);
   if (!a.ok) return;
+  if (w.watch) [[unlikely]] watch(w, i, Access::kStore, a, 4 * kDwords);
   const uint32_t* src = vreg(w, i.data);
   if (a.all) store_all<kDwords>(a.base, a.at, src);
   else store_some<kDwords>(a.base, a.at, src, a.inside);
@@ -187,16 +225,21 @@ void store(Wave& w, const Inst& i) {
 
 template <typename T, Half kHalf>
 void load_small(Wave& w, const Inst& i) {
-  Access a;
-  resolve<sizeof(T)>(w, i, false, a);
+  Reach a;
+  resolve<sizeof(T)>(w, i, i.lds ? Access::kDma : Access::kLoad, a);
   if (!a.ok) return;
+  if (w.watch && !i.lds) [[unlikely]] watch(w, i, Access::kLoad, a, sizeof(T));
   constexpr uint8_t kZero[4] = {};
   const LdsTarget to(w, i, 4, 4);
   uint32_t value = 0;
+  alignas(16) uint8_t data[kLanes][16] = {};
   for (uint64_t mask = a.exec; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     const uint8_t* from = a.inside >> l & 1 ? place(a.base, a.at[l]) : kZero;
-    if (!i.lds) {
+    if (w.watch != nullptr && i.lds) {
+      load_narrow<T, kHalf>(from, *reinterpret_cast<uint32_t*>(data[l]));
+      std::memcpy(&value, data[l], 4);
+    } else if (!i.lds) {
       load_narrow<T, kHalf>(from, vreg(w, i.dst)[l]);
       value = vreg(w, i.dst)[l];
     } else if (to.inside >> l & 1) {
@@ -204,15 +247,17 @@ void load_small(Wave& w, const Inst& i) {
       std::memcpy(to.at(l), &value, 4);
     }
   }
+  if (w.watch && i.lds) [[unlikely]] land(w, i, to, a, data[0], sizeof(T), 4);
   note(w, a, value);
   count_global(w, a.exec, sizeof(T));
 }
 
 template <typename T, Half kHalf>
 void store_small(Wave& w, const Inst& i) {
-  Access a;
-  resolve<sizeof(T)>(w, i, true, a);
+  Reach a;
+  resolve<sizeof(T)>(w, i, Access::kStore, a);
   if (!a.ok) return;
+  if (w.watch) [[unlikely]] watch(w, i, Access::kStore, a, sizeof(T));
   const uint32_t* src = vreg(w, i.data);
   for (uint64_t mask = a.inside; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
@@ -230,9 +275,10 @@ template <typename T> T lane_value(Wave& w, uint16_t code, int l) {
 
 template <class Op, typename T>
 void atomic(Wave& w, const Inst& i) {
-  Access a;
-  resolve<sizeof(T)>(w, i, true, a);
+  Reach a;
+  resolve<sizeof(T)>(w, i, Access::kAtomic, a);
   if (!a.ok) return;
+  if (w.watch) [[unlikely]] watch(w, i, Access::kAtomic, a, sizeof(T));
   bool changed = false;
   T old = 0;
   for (uint64_t mask = a.exec; mask != 0; mask &= mask - 1) {

@@ -34,6 +34,7 @@ inline void read(Wave& w, const Inst& i, uint32_t imm, uint32_t* dst) {
   Offsets at;
   const uint32_t largest = offsets(w, i, imm, at);
   count_lds(w, exec, 4 * kDwords);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kLoad, at.data(), exec, 4 * kDwords);
   if (exec == ~0ull && lds.holds(largest, 4 * kDwords)) return load_all<kDwords>(place_of(lds.base), at, dst);
   for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
@@ -53,6 +54,7 @@ inline void write(Wave& w, const Inst& i, uint32_t imm, uint16_t data) {
   const uint32_t largest = offsets(w, i, imm, at);
   const uint32_t* src = vreg(w, data);
   count_lds(w, exec, 4 * kDwords);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kStore, at.data(), exec, 4 * kDwords);
   if (exec == ~0ull && lds.holds(largest, 4 * kDwords)) return store_all<kDwords>(place_of(lds.base), at, src);
   uint64_t inside = 0;
   for (int l = 0; l < kLanes; ++l) inside |= uint64_t{lds.holds(at[l], 4 * kDwords)} << l;
@@ -64,6 +66,7 @@ void read_narrow(Wave& w, const Inst& i) {
   const Lds lds(w);
   Offsets at;
   offsets(w, i, static_cast<uint32_t>(i.imm), at);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kLoad, at.data(), w.exec(), sizeof(T));
   uint32_t* dst = vreg(w, i.dst);
   constexpr uint8_t kZero[4] = {};
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
@@ -78,6 +81,7 @@ void write_narrow(Wave& w, const Inst& i) {
   const Lds lds(w);
   Offsets at;
   offsets(w, i, static_cast<uint32_t>(i.imm), at);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kStore, at.data(), w.exec(), sizeof(T));
   const uint32_t* src = vreg(w, i.data);
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
@@ -120,6 +124,7 @@ void modify(Wave& w, const Inst& i, uint32_t imm, uint16_t data, uint16_t dst, N
   const Lds lds(w);
   Offsets at;
   offsets(w, i, imm, at);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kAtomic, at.data(), w.exec(), sizeof(T));
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     T old = 0;
@@ -165,6 +170,7 @@ bool transpose_rows(Wave& w, const Inst& i, Rows<kBytes>& rows) {
   uint32_t low_bits = 0;
   for (int l = 0; l < kLanes; ++l) low_bits |= at[l];
   count_lds(w, exec, kBytes);
+  if (w.watch) [[unlikely]] watch_lds(w, i, Access::kLoad, at.data(), exec, kBytes);
   if (exec == ~0ull && low_bits % kAlign == 0 && lds.holds(largest, kBytes)) {
     for (int l = 0; l < kLanes; ++l) std::memcpy(rows[l].data(), lds.base + at[l], kBytes);
     return true;
@@ -399,9 +405,17 @@ void ds_swizzle_b32(Wave& w, const Inst& i) {
 }
 
 // Address = M0 + offset + 4 * lane.
+namespace {
+void watch_lane_offsets(Wave& w, const Inst& i, Access::Kind kind, uint32_t base, uint64_t mask, uint32_t step) {
+  Offsets at;
+  for (uint32_t l = 0; l < kLanes; ++l) at[l] = base + step * l;
+  watch_lds(w, i, kind, at.data(), mask, 4);
+}
+}  // namespace
 void ds_read_addtid_b32(Wave& w, const Inst& i) {
   const Lds lds(w);
   const uint32_t base = (w.sgpr[kM0] & 0xffff) + static_cast<uint32_t>(i.imm);
+  if (w.watch) [[unlikely]] watch_lane_offsets(w, i, Access::kLoad, base, w.exec(), 4);
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     uint32_t value = 0;
@@ -412,6 +426,7 @@ void ds_read_addtid_b32(Wave& w, const Inst& i) {
 void ds_write_addtid_b32(Wave& w, const Inst& i) {
   const Lds lds(w);
   const uint32_t base = (w.sgpr[kM0] & 0xffff) + static_cast<uint32_t>(i.imm);
+  if (w.watch) [[unlikely]] watch_lane_offsets(w, i, Access::kStore, base, w.exec(), 4);
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     if (lds.holds(base + 4 * l, 4)) std::memcpy(lds.base + base + 4 * l, vreg(w, i.data) + l, 4);
@@ -424,6 +439,7 @@ void count_lanes(Wave& w, const Inst& i, bool up) {
   const Lds lds(w);
   const uint32_t at = (w.sgpr[kM0] & 0xffff) + static_cast<uint32_t>(i.imm);
   const uint64_t exec = w.exec();
+  if (w.watch) [[unlikely]] watch_lane_offsets(w, i, Access::kAtomic, at, 1, 0);
   uint32_t old = 0;
   if (lds.holds(at, 4)) {
     std::memcpy(&old, lds.base + at, 4);

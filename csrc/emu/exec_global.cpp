@@ -49,7 +49,30 @@ bool in_aperture(const Addresses& a, uint64_t mask) {
   for (int l = 0; l < kLanes; ++l) seen |= (mask >> l & 1) ? a[l] : 0;
   return seen >> 48 != 0;
 }
-bool move_flat(Wave& w, int lane, uint64_t address, uint8_t* data, uint32_t bytes, bool write) {
+// The parts of a flat access by where they lie; lanes outside every allocation fault later.
+[[gnu::noinline]] void watch_flat(Wave& w, const Inst& i, Access::Kind kind, const Addresses& a, uint64_t exec,
+                                  uint32_t bytes) {
+  Offsets offset;
+  uint64_t lds = 0, own = 0;
+  for (int l = 0; l < kLanes; ++l) {
+    offset[l] = static_cast<uint32_t>(a[l]);
+    lds |= uint64_t{a[l] >> 32 == kSharedAperture >> 32} << l;
+    own |= uint64_t{a[l] >> 32 == kPrivateAperture >> 32} << l;
+  }
+  if (exec & lds) watch_lds(w, i, kind, offset.data(), exec & lds, bytes);
+  if (exec & own) {
+    Access access;
+    access.space = Access::kScratch;
+    access.kind = kind;
+    access.lds = offset.data();
+    access.mask = exec & own;
+    access.bytes = static_cast<int>(bytes);
+    w.watch->access(w, i, access);
+  }
+  const uint64_t rest = exec & ~lds & ~own;
+  if (rest) watch_global(w, i, kind, a, rest, rest, static_cast<int>(bytes));
+}
+bool move_flat(Wave& w, const Inst& i, int lane, uint64_t address, uint8_t* data, uint32_t bytes, bool write) {
   const auto offset = static_cast<uint32_t>(address);
   if (address >> 32 == kSharedAperture >> 32) {
     const bool inside = bytes <= w.group->lds_bytes && offset <= w.group->lds_bytes - bytes;
@@ -64,8 +87,14 @@ bool move_flat(Wave& w, int lane, uint64_t address, uint8_t* data, uint32_t byte
   }
   uint8_t* p = w.memory->at(address, bytes, write);
   if (p == nullptr) {
-    fault_at(w, lane, address, bytes, write);
-    return false;
+    Addresses one;
+    one[static_cast<size_t>(lane)] = address;
+    const uint64_t mask = 1ull << lane;
+    if (!settle_outside(w, i, global_access(write ? Access::kStore : Access::kLoad, one, mask, mask,
+                                            static_cast<int>(bytes))))
+      return false;
+    if (!write) std::memset(data, 0, bytes);
+    return true;
   }
   write ? std::memcpy(p, data, bytes) : std::memcpy(data, p, bytes);
   return true;
@@ -78,18 +107,23 @@ void load(Wave& w, const Inst& i) {
   const uint64_t exec = w.exec();
   uint32_t* dst = vreg(w, i.dst);
   if (kFlat && in_aperture(a, exec)) {
+    if (w.watch) [[unlikely]] watch_flat(w, i, Access::kLoad, a, exec, 4 * kDwords);
     for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
       const int l = first_lane(mask);
       uint32_t value[kDwords];
-      if (!move_flat(w, l, a[l], reinterpret_cast<uint8_t*>(value), 4 * kDwords, false)) return;
+      if (!move_flat(w, i, l, a[l], reinterpret_cast<uint8_t*>(value), 4 * kDwords, false)) return;
       for (int d = 0; d < kDwords; ++d) dst[d * kLanes + l] = value[d];
     }
     return;
   }
-  if (!check_lanes<4 * kDwords>(w, a, exec, false)) return;
-  if (exec == ~0ull) load_all<kDwords>(0, a, dst);
-  else load_some<kDwords>(0, a, dst, exec);
-  const int l = first_lane(exec);
+  uint64_t usable = exec;
+  if (!check_lanes<4 * kDwords>(w, i, a, usable, Access::kLoad)) return;
+  if (w.watch) [[unlikely]] watch_global(w, i, Access::kLoad, a, usable, exec, 4 * kDwords);
+  if (usable == ~0ull) load_all<kDwords>(0, a, dst);
+  else load_some<kDwords>(0, a, dst, usable);
+  clear_lanes<kDwords>(dst, exec & ~usable);
+  if (usable == 0) return;
+  const int l = first_lane(usable);
   note_load(w, a[l], dst[l]);
   count_global(w, exec, 4 * kDwords);
 }
@@ -101,17 +135,20 @@ void store(Wave& w, const Inst& i) {
   const uint64_t exec = w.exec();
   const uint32_t* src = vreg(w, i.data);
   if (kFlat && in_aperture(a, exec)) {
+    if (w.watch) [[unlikely]] watch_flat(w, i, Access::kStore, a, exec, 4 * kDwords);
     for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
       const int l = first_lane(mask);
       uint32_t value[kDwords];
       for (int d = 0; d < kDwords; ++d) value[d] = src[d * kLanes + l];
-      if (!move_flat(w, l, a[l], reinterpret_cast<uint8_t*>(value), 4 * kDwords, true)) return;
+      if (!move_flat(w, i, l, a[l], reinterpret_cast<uint8_t*>(value), 4 * kDwords, true)) return;
     }
     return;
   }
-  if (!check_lanes<4 * kDwords>(w, a, exec, true)) return;
-  if (exec == ~0ull) store_all<kDwords>(0, a, src);
-  else store_some<kDwords>(0, a, src, exec);
+  uint64_t usable = exec;
+  if (!check_lanes<4 * kDwords>(w, i, a, usable, Access::kStore)) return;
+  if (w.watch) [[unlikely]] watch_global(w, i, Access::kStore, a, usable, exec, 4 * kDwords);
+  if (usable == ~0ull) store_all<kDwords>(0, a, src);
+  else store_some<kDwords>(0, a, src, usable);
   ++w.progress;
   count_global(w, exec, 4 * kDwords);
 }
@@ -123,12 +160,18 @@ void load_small(Wave& w, const Inst& i) {
   const uint64_t exec = w.exec();
   uint32_t* dst = vreg(w, i.dst);
   const bool split = kFlat && in_aperture(a, exec);
-  if (!split && !check_lanes<sizeof(T)>(w, a, exec, false)) return;
+  uint64_t usable = exec;
+  if (!split && !check_lanes<sizeof(T)>(w, i, a, usable, Access::kLoad)) return;
+  if (w.watch) [[unlikely]] {
+    if (split) watch_flat(w, i, Access::kLoad, a, exec, sizeof(T));
+    else watch_global(w, i, Access::kLoad, a, usable, exec, sizeof(T));
+  }
+  constexpr uint8_t kZero[4] = {};
   for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     uint8_t value[sizeof(T)];
-    if (split && !move_flat(w, l, a[l], value, sizeof(T), false)) return;
-    load_narrow<T, kHalf>(split ? value : place(0, a[l]), dst[l]);
+    if (split && !move_flat(w, i, l, a[l], value, sizeof(T), false)) return;
+    load_narrow<T, kHalf>(split ? value : usable >> l & 1 ? place(0, a[l]) : kZero, dst[l]);
   }
   if (exec != 0) note_load(w, a[first_lane(exec)], dst[first_lane(exec)]);
   count_global(w, exec, sizeof(T));
@@ -141,12 +184,17 @@ void store_small(Wave& w, const Inst& i) {
   const uint64_t exec = w.exec();
   const uint32_t* src = vreg(w, i.data);
   const bool split = kFlat && in_aperture(a, exec);
-  if (!split && !check_lanes<sizeof(T)>(w, a, exec, true)) return;
-  for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
+  uint64_t usable = exec;
+  if (!split && !check_lanes<sizeof(T)>(w, i, a, usable, Access::kStore)) return;
+  if (w.watch) [[unlikely]] {
+    if (split) watch_flat(w, i, Access::kStore, a, exec, sizeof(T));
+    else watch_global(w, i, Access::kStore, a, usable, exec, sizeof(T));
+  }
+  for (uint64_t mask = usable; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     uint8_t value[sizeof(T)];
     store_narrow<T, kHalf>(split ? value : place(0, a[l]), src[l]);
-    if (split && !move_flat(w, l, a[l], value, sizeof(T), true)) return;
+    if (split && !move_flat(w, i, l, a[l], value, sizeof(T), true)) return;
   }
   ++w.progress;
   count_global(w, exec, sizeof(T));
@@ -154,7 +202,8 @@ void store_small(Wave& w, const Inst& i) {
 
 // The aligned place of an atomic, or null after a fault.
 template <typename T>
-T* atomic_place(Wave& w, int lane, uint64_t address) {
+T* atomic_place(Wave& w, const Inst& i, int lane, const Addresses& at) {
+  const uint64_t address = at[static_cast<size_t>(lane)];
   if (address % sizeof(T) != 0) {
     w.stop("lane " + std::to_string(lane) + ": atomic at an address that is not " + std::to_string(sizeof(T)) +
            "-byte aligned");
@@ -167,7 +216,8 @@ T* atomic_place(Wave& w, int lane, uint64_t address) {
     return nullptr;
   }
   uint8_t* p = w.memory->at(address, sizeof(T), true);
-  if (p == nullptr) fault_at(w, lane, address, sizeof(T), true);
+  const uint64_t mask = 1ull << lane;
+  if (p == nullptr) settle_outside(w, i, global_access(Access::kAtomic, at, mask, mask, sizeof(T)));
   return reinterpret_cast<T*>(p);
 }
 
@@ -182,12 +232,16 @@ void atomic(Wave& w, const Inst& i) {
   Addresses a;
   addresses(w, i, a);
   const uint64_t exec = w.exec();
+  if (w.watch) [[unlikely]] watch_flat(w, i, Access::kAtomic, a, exec, sizeof(T));
   bool changed = false;
   T old = 0;
   for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
-    T* p = atomic_place<T>(w, l, a[l]);
-    if (p == nullptr) return;
+    T* p = atomic_place<T>(w, i, l, a);
+    if (p == nullptr) {
+      if (w.status == WaveStatus::kFault) return;
+      continue;
+    }
     const T data = lane_value<T>(w, i.data, l);
     if constexpr (std::is_void_v<Op>) {
       old = op::atomic_compare_swap(p, data, lane_value<T>(w, static_cast<uint16_t>(i.data + sizeof(T) / 4), l),
@@ -204,15 +258,32 @@ void atomic(Wave& w, const Inst& i) {
   count_global(w, exec, sizeof(T));
 }
 
+// Under a watch: the lanes' data are gathered first.
+template <typename T, int kBytes>
+[[gnu::noinline]] void load_lds_watched(Wave& w, const Inst& i, const LdsTarget& to, const Addresses& a,
+                                        uint64_t usable, uint64_t exec) {
+  alignas(16) uint8_t data[kLanes][16] = {};
+  for (uint64_t mask = usable; mask != 0; mask &= mask - 1) {
+    const int l = first_lane(mask);
+    if constexpr (std::is_void_v<T>) std::memcpy(data[l], place(0, a[l]), kBytes);
+    else load_narrow<T, Half::kWhole>(place(0, a[l]), *reinterpret_cast<uint32_t*>(data[l]));
+  }
+  Access access = global_access(Access::kDma, a, usable, exec, kBytes);
+  land_watched(w, i, to, access, data[0], std::is_void_v<T> ? kBytes : 4);
+}
+
 // Lane l lands at M0 + offset + l * kStep of the LDS; narrow loads are widened to a dword.
 template <int kDwords, int kStep>
 void load_lds(Wave& w, const Inst& i) {
   Addresses a;
   addresses(w, i, a);
   const uint64_t exec = w.exec();
-  if (!check_lanes<4 * kDwords>(w, a, exec, false)) return;
+  uint64_t usable = exec;
+  if (!check_lanes<4 * kDwords>(w, i, a, usable, Access::kDma)) return;
   const LdsTarget to(w, i, kStep, 4 * kDwords);
-  if ((exec & to.inside) == ~0ull) {
+  if (w.watch) [[unlikely]] {
+    load_lds_watched<void, 4 * kDwords>(w, i, to, a, usable, exec);
+  } else if ((exec & to.inside) == ~0ull) {
     for (int l = 0; l < kLanes; ++l) std::memcpy(to.at(l), place(0, a[l]), 4 * kDwords);
   } else {
     for (uint64_t mask = exec & to.inside; mask != 0; mask &= mask - 1) {
@@ -220,9 +291,10 @@ void load_lds(Wave& w, const Inst& i) {
       std::memcpy(to.at(l), place(0, a[l]), 4 * kDwords);
     }
   }
+  if (usable == 0) return;
   uint32_t value;
-  std::memcpy(&value, place(0, a[first_lane(exec)]), 4);
-  note_load(w, a[first_lane(exec)], value);
+  std::memcpy(&value, place(0, a[first_lane(usable)]), 4);
+  note_load(w, a[first_lane(usable)], value);
   count_global(w, exec, 4 * kDwords);
 }
 template <typename T>
@@ -230,15 +302,17 @@ void load_lds_small(Wave& w, const Inst& i) {
   Addresses a;
   addresses(w, i, a);
   const uint64_t exec = w.exec();
-  if (!check_lanes<sizeof(T)>(w, a, exec, false)) return;
+  uint64_t usable = exec;
+  if (!check_lanes<sizeof(T)>(w, i, a, usable, Access::kDma)) return;
   const LdsTarget to(w, i, 4, 4);
+  if (w.watch) [[unlikely]] load_lds_watched<T, sizeof(T)>(w, i, to, a, usable, exec);
   uint32_t value = 0;
-  for (uint64_t mask = exec & to.inside; mask != 0; mask &= mask - 1) {
+  for (uint64_t mask = usable & to.inside; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     load_narrow<T, Half::kWhole>(place(0, a[l]), value);
-    std::memcpy(to.at(l), &value, 4);
+    if (!w.watch) std::memcpy(to.at(l), &value, 4);
   }
-  note_load(w, a[first_lane(exec)], value);
+  if (usable != 0) note_load(w, a[first_lane(usable)], value);
   count_global(w, exec, sizeof(T));
 }
 
@@ -255,10 +329,21 @@ bool scratch_offsets(Wave& w, const Inst& i, Offsets& at) {
   return false;
 }
 
+[[gnu::noinline]] void watch_scratch(Wave& w, const Inst& i, bool store, const Offsets& at, int bytes) {
+  Access a;
+  a.space = Access::kScratch;
+  a.kind = store ? Access::kStore : Access::kLoad;
+  a.lds = at.data();
+  a.mask = w.exec();
+  a.bytes = bytes;
+  w.watch->access(w, i, a);
+}
+
 template <int kDwords, bool kStore>
 void scratch(Wave& w, const Inst& i) {
   Offsets at;
   const bool uniform = scratch_offsets(w, i, at);
+  if (w.watch) [[unlikely]] watch_scratch(w, i, kStore, at, 4 * kDwords);
   const uint64_t exec = w.exec();
   uint32_t* reg = vreg(w, kStore ? i.data : i.dst);
   if (uniform && exec == ~0ull) {
@@ -281,6 +366,7 @@ template <typename T, Half kHalf, bool kStore>
 void scratch_small(Wave& w, const Inst& i) {
   Offsets at;
   scratch_offsets(w, i, at);
+  if (w.watch) [[unlikely]] watch_scratch(w, i, kStore, at, sizeof(T));
   uint32_t* reg = vreg(w, kStore ? i.data : i.dst);
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);

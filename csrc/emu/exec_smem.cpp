@@ -11,7 +11,7 @@
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
-struct Span { uint64_t address; uint32_t dwords; };  // dwords that are in range
+struct Span { uint64_t address; uint32_t dwords; bool clamped = false; };  // dwords that are in range
 
 int64_t byte_offset(const Wave& w, const Inst& i) {
   int64_t offset = i.imm;
@@ -30,19 +30,39 @@ Span buffer(const Wave& w, const Inst& i, uint32_t dwords) {
   const uint64_t size = stride == 0 ? d[2] : stride * d[2];
   const uint64_t offset = static_cast<uint64_t>(byte_offset(w, i)) & 0xfffffffcull;
   const uint64_t left = offset < size ? (size - offset) / 4 : 0;
-  return {(base + offset) & ~3ull, left < dwords ? static_cast<uint32_t>(left) : dwords};
+  return {(base + offset) & ~3ull, left < dwords ? static_cast<uint32_t>(left) : dwords, true};
 }
 
-uint8_t* touch(Wave& w, uint64_t address, uint32_t bytes, bool write) {
-  if (uint8_t* p = w.memory->at(address, bytes, write)) return p;
+Access scalar_access(Access::Kind kind, const Span& s, uint32_t bytes) {
+  static constexpr uint64_t kNothing[1] = {0};
+  Access a;
+  a.kind = kind;
+  a.scalar = true;
+  a.clamped = s.clamped;
+  a.bytes = static_cast<int>(bytes);
+  a.mask = 1;
+  a.base = s.address;
+  a.at = kNothing;
+  return a;
+}
+
+// Null after a fault, or if the access is outside every allocation and may go on.
+uint8_t* touch(Wave& w, const Inst& i, const Span& s, uint32_t bytes, Access::Kind kind) {
+  const bool write = kind != Access::kLoad;
+  if (uint8_t* p = w.memory->at(s.address, bytes, write)) {
+    if (w.watch) [[unlikely]] w.watch->access(w, i, scalar_access(kind, s, bytes));
+    return p;
+  }
+  const Access a = scalar_access(kind, s, bytes);
+  if (w.watch != nullptr ? w.watch->tolerates(w, i, a) : w.memory->lenient() && s.clamped && !write) return nullptr;
   char text[96];
   std::snprintf(text, sizeof text, "scalar %s of %u bytes at 0x%llx: ", write ? "store" : "load", bytes,
-                static_cast<unsigned long long>(address));
+                static_cast<unsigned long long>(s.address));
   w.illegal_address = true;
   Range r;
-  const bool inside = AllocationMap::get().find(address, &r);
+  const bool inside = AllocationMap::get().find(s.address, &r);
   w.stop(text + (inside && write && !r.writable ? std::string("read-only: ") : std::string()) +
-         AllocationMap::get().describe(inside && bytes > r.hi - address ? r.hi : address));
+         AllocationMap::get().describe(inside && bytes > r.hi - s.address ? r.hi : s.address));
   return nullptr;
 }
 
@@ -50,9 +70,9 @@ template <uint32_t kDwords>
 void load(Wave& w, const Inst& i, Span s) {
   uint32_t values[kDwords] = {};
   if (s.dwords != 0) {
-    const uint8_t* p = touch(w, s.address, 4 * s.dwords, false);
-    if (p == nullptr) return;
-    for (uint32_t d = 0; d < s.dwords; ++d)
+    const uint8_t* p = touch(w, i, s, 4 * s.dwords, Access::kLoad);
+    if (p == nullptr && w.status == WaveStatus::kFault) return;
+    for (uint32_t d = 0; p != nullptr && d < s.dwords; ++d)
       values[d] = __atomic_load_n(reinterpret_cast<const uint32_t*>(p) + d, __ATOMIC_RELAXED);
   }
   if (i.dst + kDwords <= 128) std::memcpy(&w.sgpr[i.dst], values, sizeof values);
@@ -63,7 +83,7 @@ void load(Wave& w, const Inst& i, Span s) {
 template <uint32_t kDwords>
 void store(Wave& w, const Inst& i, Span s) {
   if (s.dwords == 0) return;
-  uint8_t* p = touch(w, s.address, 4 * s.dwords, true);
+  uint8_t* p = touch(w, i, s, 4 * s.dwords, Access::kStore);
   if (p == nullptr) return;
   for (uint32_t d = 0; d < s.dwords; ++d) {
     __atomic_store_n(reinterpret_cast<uint32_t*>(p) + d, read_s32(w, i, static_cast<uint16_t>(i.data + d)),
@@ -82,7 +102,7 @@ template <typename T> T read_data(const Wave& w, uint16_t code) {
 template <class Op, typename T>
 void atomic(Wave& w, const Inst& i, Span s) {
   if (s.dwords * 4 < sizeof(T)) return;  // all or nothing
-  uint8_t* p = touch(w, s.address, sizeof(T), true);
+  uint8_t* p = touch(w, i, s, sizeof(T), Access::kAtomic);
   if (p == nullptr) return;
   if (s.address % sizeof(T) != 0) return w.stop("misaligned scalar atomic");
   bool changed = false;

@@ -221,6 +221,8 @@ hipError_t launch(const void* handle, std::array<uint32_t, 3> grid, std::array<u
   l.grid = grid;
   l.block = block;
   l.dynamic_lds_bytes = lds;
+  if (const std::string why = read_settings(&l.settings); !why.empty())
+    return fail(hipErrorInvalidValue, f.kernel->name + ": " + why);
   if (hipError_t e = check_shape(l)) return e;
   if (hipError_t e =
           extra != nullptr ? read_extra(*f.kernel, extra, l.kernarg) : gather(*f.kernel, params, l.kernarg))

@@ -8,6 +8,7 @@
 
 #include "exec.h"
 #include "memory.h"
+#include "watch.h"
 
 namespace mi350::emu::MI350_EMU_LEVEL {
 
@@ -31,11 +32,40 @@ inline void note_load(Wave& w, uint64_t address, uint32_t value) {
   }
 }
 
+// What a watch is told about an access to global memory, and about one to LDS.
+inline Access global_access(Access::Kind kind, const Addresses& at, uint64_t mask, uint64_t exec, int bytes) {
+  Access a;
+  a.kind = kind;
+  a.at = at.data();
+  a.mask = mask;
+  a.outside = exec & ~mask;
+  a.bytes = bytes;
+  return a;
+}
+[[gnu::noinline]] inline void watch_global(Wave& w, const Inst& i, Access::Kind kind, const Addresses& at,
+                                           uint64_t mask, uint64_t exec, int bytes) {
+  w.watch->access(w, i, global_access(kind, at, mask, exec, bytes));
+}
+[[gnu::noinline]] inline void watch_lds(Wave& w, const Inst& i, Access::Kind kind, const uint32_t* at,
+                                        uint64_t exec, uint32_t bytes) {
+  Access a;
+  a.space = Access::kLds;
+  a.kind = kind;
+  a.lds = at;
+  a.bytes = static_cast<int>(bytes);
+  const uint32_t limit = w.group->lds_bytes;
+  for (int l = 0; l < kLanes; ++l) a.mask |= uint64_t{bytes <= limit && at[l] <= limit - bytes} << l;
+  a.mask &= exec;
+  a.outside = exec & ~a.mask;
+  w.watch->access(w, i, a);
+}
+
 // Names the first active lane whose access is not inside one allocation.
-[[gnu::noinline, gnu::cold]] inline void fault_at(Wave& w, int lane, uint64_t address, uint64_t bytes,
-                                                  bool write) {
+[[gnu::noinline, gnu::cold]] inline void fault_at(Wave& w, int lane, uint64_t address,
+                                                  uint64_t bytes, Access::Kind kind) {
   char text[128];
-  std::snprintf(text, sizeof text, "lane %d %s %llu bytes at 0x%llx: ", lane, write ? "stores" : "loads",
+  std::snprintf(text, sizeof text, "lane %d %s %llu bytes at 0x%llx: ", lane,
+                kind == Access::kLoad || kind == Access::kDma ? "loads" : "stores",
                 static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address));
   // An access that begins inside a range and leaves it is named by its first byte outside.
   Range r;
@@ -45,10 +75,25 @@ inline void note_load(Wave& w, uint64_t address, uint32_t value) {
   w.stop(text + AllocationMap::get().describe(bad));
 }
 
-// All active lanes inside one allocation, in one look-up; else lane by lane. False after a fault.
+// Lanes outside every allocation: fault, unless the watch or the launch lets them load 0.
+[[gnu::noinline, gnu::cold]] inline bool settle_outside(Wave& w, const Inst& i, const Access& a) {
+  if (w.watch != nullptr ? w.watch->tolerates(w, i, a)
+                         : w.memory->lenient() && a.clamped &&
+                               (a.kind == Access::kLoad || a.kind == Access::kDma)) {
+    return true;
+  }
+  const int lane = first_lane(a.mask);
+  fault_at(w, lane, a.address(lane), static_cast<uint64_t>(a.bytes_of(lane)), a.kind);
+  return false;
+}
+
+// All active lanes inside one allocation, in one look-up; else lane by lane. False after a fault and without
+// active lanes. Lanes that are outside and may go on leave the mask.
 template <int kBytes>
-inline bool check_lanes(Wave& w, Addresses& a, uint64_t mask, bool write) {
+inline bool check_lanes(Wave& w, const Inst& i, Addresses& a, uint64_t& mask, Access::Kind kind,
+                        bool clamped = false) {
   if (mask == 0) return false;
+  const bool write = kind == Access::kStore || kind == Access::kAtomic;
   const uint64_t some = a[static_cast<size_t>(first_lane(mask))];
   if (mask != ~0ull) {
     for (int l = 0; l < kLanes; ++l) a[l] = (mask >> l) & 1 ? a[l] : some;
@@ -60,12 +105,14 @@ inline bool check_lanes(Wave& w, Addresses& a, uint64_t mask, bool write) {
     hi = v > hi ? v : hi;
   }
   if (w.memory->at(static_cast<uint64_t>(lo), static_cast<uint64_t>(hi - lo) + kBytes, write)) return true;
-  for (int l = 0; l < kLanes; ++l) {
-    if (!w.memory->at(a[l], kBytes, write)) {
-      fault_at(w, l, a[l], kBytes, write);
-      return false;
-    }
-  }
+  uint64_t bad = 0;
+  for (int l = 0; l < kLanes; ++l) bad |= uint64_t{w.memory->at(a[l], kBytes, write) == nullptr} << l;
+  bad &= mask;
+  if (bad == 0) return true;
+  Access access = global_access(kind, a, bad, bad, kBytes);
+  access.clamped = clamped;
+  if (!settle_outside(w, i, access)) return false;
+  mask &= ~bad;
   return true;
 }
 
@@ -162,6 +209,14 @@ inline void store_some(uint64_t base, const std::array<At, kLanes>& at, const ui
   for (; mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     for (int d = 0; d < kDwords; ++d) std::memcpy(place(base, at[l]) + 4 * d, src + d * kLanes + l, 4);
+  }
+}
+
+// Lanes that load 0.
+template <int kDwords>
+inline void clear_lanes(uint32_t* dst, uint64_t mask) {
+  for (; mask != 0; mask &= mask - 1) {
+    for (int d = 0; d < kDwords; ++d) dst[d * kLanes + first_lane(mask)] = 0;
   }
 }
 

@@ -110,10 +110,26 @@ bool AllocationMap::remove(uint64_t lo, std::initializer_list<RangeKind> kinds) 
   if (!wanted) return false;
   const Range range = it->second;
   ranges_.erase(it);
-  freed_.push_back(range);
-  if (freed_.size() > kFreedKept) freed_.pop_front();
-  if (range.map_bytes != 0) munmap(reinterpret_cast<void*>(range.map_base), range.map_bytes);
+  keep_freed(range);
   return true;
+}
+
+// The address space of a freed allocation stays taken for a while, without memory behind it: accesses to it are
+// named as what they are and cannot fall into a newer allocation.
+void AllocationMap::keep_freed(Range range) {
+  if (range.map_bytes != 0) {
+    void* at = reinterpret_cast<void*>(range.map_base);
+    if (mmap(at, range.map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) ==
+        MAP_FAILED) {
+      munmap(at, range.map_bytes);
+      range.map_bytes = 0;
+    }
+  }
+  freed_.push_back(range);
+  if (freed_.size() <= kFreedKept) return;
+  const Range& oldest = freed_.front();
+  if (oldest.map_bytes != 0) munmap(reinterpret_cast<void*>(oldest.map_base), oldest.map_bytes);
+  freed_.pop_front();
 }
 
 bool AllocationMap::find(uint64_t address, Range* out) const {

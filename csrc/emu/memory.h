@@ -47,10 +47,12 @@ class AllocationMap {
   std::shared_mutex& running() { return running_; }
 
  private:
+  void keep_freed(Range range);
+
   mutable std::shared_mutex mutex_;
   std::shared_mutex running_;
   std::map<uint64_t, Range> ranges_;  // by lo
-  std::deque<Range> freed_;           // the last few, for reports
+  std::deque<Range> freed_;           // the last few; their addresses are not given out again yet
 };
 
 // The view of one host thread: the ranges it used last. Not shared between threads.
@@ -69,6 +71,9 @@ class Memory {
   void forget() { entries_ = {}; local_ = {}; }
   // Ranges of the running launch alone (kernel arguments, dispatch packet): readable, not in the map.
   void set_local(uint64_t lo, uint64_t hi) { local_ = {lo, hi, false}; }
+  // Loads that a descriptor allows and no allocation holds give 0 instead of a fault.
+  void set_lenient(bool on) { lenient_ = on; }
+  bool lenient() const { return lenient_; }
 
  private:
   struct Entry { uint64_t lo = 0, hi = 0; bool writable = false; };
@@ -76,6 +81,7 @@ class Memory {
   std::array<Entry, 6> entries_{};
   Entry local_;
   unsigned next_ = 0;
+  bool lenient_ = false;
 };
 
 }  // namespace mi350::emu

@@ -12,6 +12,7 @@ constexpr int kLanes = 64;
 
 class Memory;       // memory.h: the allocation map, bounds checks
 struct Program;     // code_object.h: decoded instructions of one code object
+class Watch;        // watch.h: observer of check and time mode
 
 struct Counters {   // per launch, summed over waves
   uint64_t instructions = 0, mfma_flops = 0, mfma_instructions = 0, global_bytes = 0, lds_bytes = 0;
@@ -23,6 +24,7 @@ struct Workgroup {
   uint8_t* lds = nullptr;
   uint32_t lds_bytes = 0;
   uint32_t waves = 0, ended = 0, at_barrier = 0;
+  uint32_t watch_slot = 0;     // the watch's own number of it, small and reused
 };
 
 enum class WaveStatus : uint8_t {
@@ -46,6 +48,8 @@ struct alignas(64) Wave {
   Memory* memory = nullptr;
   const Program* program = nullptr;
   Counters counters;
+  Watch* watch = nullptr;
+  uint32_t watch_slot = 0;     // the watch's own number of the wave, small and reused
   uint64_t cached_lo = 0, cached_hi = 0;  // last allocation that an access fell into: [lo, hi)
   std::string fault;           // set with status kFault
   bool illegal_address = false;  // the fault is an access outside every allocation
