@@ -2,7 +2,8 @@
 
 Reference: torch float64 matmul of the same stored values. Bound of one element, with A = sum over k of |a||b|:
     one rounding to the output type + (K + 2) * u * A,     u = 2^-24, for f64 outputs 2^-53
-the second term being the worst case of K products summed in that type in any order; integers are exact.
+the second term being the worst case of K products summed in that type in any order (twice that for f64, whose
+reference is no better); integers are exact.
 """
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def wide(t: torch.Tensor) -> torch.Tensor:
 def product(a: torch.Tensor, b: torch.Tensor, accumulate: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
     """a[M,K] @ b[K,N] in float64, and the accumulation bound."""
     u = 0.0 if not accumulate.is_floating_point else max(UNIT_ROUNDOFF[accumulate], 2.0 ** -53)
-    return a @ b, (a.shape[1] + 2) * u * (a.abs() @ b.abs())
+    return a @ b, (a.shape[1] + 2) * u * (1 if accumulate != torch.float64 else 2) * (a.abs() @ b.abs())
 
 
 def check_output(c, obj: TritonObject, reference, slack, columns: int) -> Result:
@@ -70,7 +71,104 @@ def dense(obj: TritonObject) -> list[Case]:
     return cases
 
 
-KERNELS = {"gemm_kernel": dense}
+def even_shape(obj: TritonObject) -> tuple[int, int, int]:
+    m, n, k = shape(obj, tails=False)
+    return m, n // 16 * 16, k
+
+
+def launch_nt(emulator, obj: TritonObject, a, b, c, **more) -> None:
+    """The kernels that take A [M,K] and B stored [N,K], both contiguous, and C with PAD columns more."""
+    m, n, k = a.shape[0], b.shape[0], a.shape[1]
+    device = {name: emulator.buffer(value) if isinstance(value, torch.Tensor) else value for name, value in more.items()}
+    keep = emulator.buffer(a), emulator.buffer(b)
+    obj.launch(emulator, dict(a=keep[0], b=keep[1], c=c, M=m, N=n, K=k, lda=k, ldb=k, ldc=n + PAD, **device))
+
+
+def bias_gelu(obj: TritonObject) -> list[Case]:
+    """gelu(z), z = a b^T + bias: the error of z goes through gelu, whose slope is at most 1.13; erf is trusted to
+    16 units of fp32 (OpenCL's bound)."""
+    def run(emulator) -> Result:
+        m, n, k = even_shape(obj)
+        a, b = operand(m, k, obj.dtype("a")), operand(n, k, obj.dtype("b"))
+        bias = operand(1, n, obj.dtype("bias"))[0]
+        c = emulator.filled(m * (n + PAD) * obj.dtype("c").itemsize)
+        launch_nt(emulator, obj, a, b, c, bias=bias)
+        z, slack = product(wide(a), wide(b).t(), torch.float32)
+        z = z + wide(bias)
+        slack = 1.13 * (slack + 2 * FP32_ROUNDOFF * (z.abs() + wide(bias).abs())) + 16 * FP32_ROUNDOFF * z.abs()
+        return check_output(c, obj, torch.nn.functional.gelu(z), slack, n)
+    return [Case(obj.path, obj.name, run)]
+
+
+def row_scaled(obj: TritonObject) -> list[Case]:
+    """(a b^T) sa[m] sb[n]: two more roundings in fp32."""
+    def run(emulator) -> Result:
+        m, n, k = even_shape(obj)
+        a, b = operand(m, k, obj.dtype("a")), operand(n, k, obj.dtype("b"))
+        sa, sb = torch.rand(m) + 0.25, torch.rand(n) + 0.25
+        c = emulator.filled(m * (n + PAD) * obj.dtype("c").itemsize)
+        launch_nt(emulator, obj, a, b, c, sa=sa, sb=sb)
+        scales = wide(sa)[:, None] * wide(sb)
+        reference, slack = product(wide(a), wide(b).t(), torch.float32)
+        return check_output(c, obj, reference * scales, slack * scales + 2 * FP32_ROUNDOFF * (reference * scales).abs(), n)
+    return [Case(obj.path, obj.name, run)]
+
+
+def block_scaled(obj: TritonObject) -> list[Case]:
+    """One scale of A per row and 128 k, one of B per 128 n and 128 k; each adds a rounding to every product."""
+    def run(emulator) -> Result:
+        m, n, k = even_shape(obj)
+        a, b = operand(m, k, obj.dtype("a")), operand(n, k, obj.dtype("b"))
+        sa, sb = torch.rand(m, k // 128) + 0.25, torch.rand((n + 127) // 128, k // 128) + 0.25
+        c = emulator.filled(m * (n + PAD) * obj.dtype("c").itemsize)
+        launch_nt(emulator, obj, a, b, c, sa=sa, sb=sb, lsa=k // 128, lsb=k // 128)
+        a64 = wide(a) * wide(sa).repeat_interleave(128, 1)
+        b64 = wide(b) * wide(sb).repeat_interleave(128, 0)[:n].repeat_interleave(128, 1)
+        reference, slack = product(a64, b64.t(), torch.float32)
+        return check_output(c, obj, reference, slack * (k + 4) / (k + 2), n)
+    return [Case(obj.path, obj.name, run)]
+
+
+def split_k(obj: TritonObject) -> list[Case]:
+    """SPLIT partial sums p are added by atomics in C's type: each is rounded to it once, and each of the SPLIT
+    additions rounds a sum of at most sum |p|: (SPLIT + 1) u_C * sum |p|."""
+    def run(emulator) -> Result:
+        split, bk, dtype = obj["SPLIT"], obj["BK"], obj.dtype("c")
+        m, n, _ = even_shape(obj)
+        k = 2 * split * bk
+        a, b = operand(m, k, obj.dtype("a")), operand(n, k, obj.dtype("b"))
+        initial = torch.full((m, n + PAD), float("nan")).to(dtype)
+        initial.view(torch.uint8).fill_(FILL)
+        initial[:, :n] = 0
+        c = emulator.buffer(initial)
+        launch_nt(emulator, obj, a, b, c)
+        reference, slack = product(wide(a), wide(b).t(), torch.float32)
+        steps = torch.arange(k) // bk % split
+        partial = sum((wide(a[:, steps == s]) @ wide(b[:, steps == s]).t()).abs() for s in range(split))
+        got = c.read(dtype, m, n + PAD)
+        bound = (split + 1) * UNIT_ROUNDOFF[dtype] * partial + slack
+        return worst(compare(wide(got[:, :n]), reference, bound, "c"), intact(got[:, n:], FILL, "padding of c"))
+    return [Case(obj.path, obj.name, run)]
+
+
+def grouped(obj: TritonObject) -> list[Case]:
+    """Rows offs[g-1] .. offs[g] of A use B[g] (K by N); one group is empty, K ends inside a step."""
+    def run(emulator) -> Result:
+        sizes = [obj["BM"] + 5, 0, 7, obj["BM"] - 1]
+        n, k = obj["BN"] + 16, obj["BK"] + 16
+        a = operand(sum(sizes), k, obj.dtype("a"))
+        b = torch.stack([operand(k, n, obj.dtype("b")) for _ in sizes])
+        ends = torch.tensor(sizes).cumsum(0).to(torch.int32)
+        c = emulator.filled(len(a) * (n + PAD) * obj.dtype("c").itemsize)
+        device = [emulator.buffer(t) for t in (a, b, ends)]
+        obj.launch(emulator, dict(a=device[0], b=device[1], offs=device[2], c=c, G=len(sizes), N=n, K=k, lda=k, ldc=n + PAD))
+        parts = [product(wide(rows), wide(b[g]), torch.float32) for g, rows in enumerate(a.split(sizes))]
+        return check_output(c, obj, torch.cat([p for p, _ in parts]), torch.cat([s for _, s in parts]), n)
+    return [Case(obj.path, obj.name, run)]
+
+
+KERNELS = {"gemm_kernel": dense, "gemm_bias_gelu_kernel": bias_gelu, "gemm_fp8_rowwise_kernel": row_scaled,
+           "gemm_fp8_block_kernel": block_scaled, "gemm_splitk_kernel": split_k, "grouped_gemm_kernel": grouped}
 
 
 def cases(folder) -> list[Case]:
