@@ -18,6 +18,11 @@ import torch
 FAMILIES = {
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
+    "triton-gemm-mx": "triton_gemm_mx",
+    "triton-attention": "triton_attention",
+    "triton-norms": "triton_norms",
+    "triton-rearrange": "triton_rearrange",
+    "triton-atomics": "triton_atomics",
 }
 
 
