@@ -23,6 +23,7 @@ FAMILIES = {
     "triton-norms": "triton_norms",
     "triton-rearrange": "triton_rearrange",
     "triton-atomics": "triton_atomics",
+    "triton-elementwise": "triton_elementwise",
 }
 
 

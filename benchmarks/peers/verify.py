@@ -29,13 +29,18 @@ import torch
 import emulator
 import families
 
+PADDING = ("s_nop", "s_code_end")
+
 
 def static_counts(path: pathlib.Path) -> tuple[int, int]:
-    """Instructions and distinct mnemonics of a code object's text; (0, 0) if it does not decode."""
+    """Instructions and distinct mnemonics of a code object's text, without the padding after it; (0, 0) if it does
+    not decode."""
     out = subprocess.run([emulator.command_path(), "dis", path, "--raw"], capture_output=True, text=True)
     if out.returncode:
         return 0, 0
     mnemonics = [line.split()[0] for line in out.stdout.splitlines() if line.strip()]
+    while mnemonics and mnemonics[-1] in PADDING:
+        mnemonics.pop()
     return len(mnemonics), len(set(mnemonics))
 
 

@@ -125,6 +125,8 @@ for t in ("fp16", "bf16", "i16", "i8", "fp64"):
     case(f"addcmul_{t}", addcmul_kernel, f"a:*{t} b:*{t} c:*{t} y:*{t} N:i32!", dict(BLOCK=1024),
          "[cdiv(N,{BLOCK}),1,1]")
 case("math_f32", math_kernel, "x:*fp32 y:*fp32 N:i32!", dict(BLOCK=256), "[cdiv(N,{BLOCK}),1,1]")
+case("math_f32_unfused", math_kernel, "x:*fp32 y:*fp32 N:i32!", dict(BLOCK=256), "[cdiv(N,{BLOCK}),1,1]",
+     options=dict(enable_fp_fusion=False))
 case("math_f64", math64_kernel, "x:*fp64 y:*fp64 N:i32!", dict(BLOCK=256), "[cdiv(N,{BLOCK}),1,1]")
 case("int_i32_i64", int_kernel, "x:*i32 y:*i32 o:*i32 o64:*i64 N:i32!", dict(BLOCK=256), "[cdiv(N,{BLOCK}),1,1]")
 case("dropout_bf16", dropout_kernel, "x:*bf16 y:*bf16 N:i32 p:fp32 seed:i32", dict(BLOCK=1024),
