@@ -1,8 +1,8 @@
 """bf16gemm: D = A x B^T (+ bias), A is M x K and B is N x K in bf16, D in f32 or bf16, with and without split K.
 
-Facts: csrc/py_itfs_cu/asm_gemm_a16w16.cu. K is a multiple of 64, N of the tile, M is free. Objects named `clean`
-zero D themselves and order their slices with a semaphore of 16 x 64 words that they leave at 0; the other split
-objects add to what the host zeroed.
+Facts: csrc/py_itfs_cu/asm_gemm_a16w16.cu. K is a multiple of 64, N of the tile, M is free. Objects with splitK in
+the table zero D themselves and order at least two slices with a semaphore of 16 x 64 words that they leave at 0.
+The host gives the others one slice; those with `splitk` in their name have code for more, which adds to D.
 
 Bound of an element, u = unit roundoff of f32, v = of D's type, S slices with the exact values P_s:
   K u sum|a b|  for the accumulation of exact products, in any order
@@ -55,18 +55,20 @@ def run(emulator, row: Row, m: int, n: int, k: int, out: torch.dtype, bias: bool
 
 
 def shapes(row: Row):
-    """Two or three tiles each way, M ragged; the shortest K, then several steps."""
+    """Two or three tiles each way, M ragged, several steps of K."""
     ragged, n = row.tileM + row.tileM // 2 + 3, 2 * row.tileN
-    options = dict(out=torch.float32, bias=False, split=1) if row.bias else dict(out=torch.bfloat16, bias=False, split=1)
-    if "256x256" not in row.co_name:
-        yield "tiles-f32", dict(m=2 * row.tileM, n=n, k=3 * STEP) | options
-    yield "ragged-bf16", dict(m=ragged, n=n, k=5 * STEP) | options | dict(out=torch.bfloat16)
-    if not row.bias:
-        return
-    yield "ragged-f32-bias", dict(m=ragged, n=3 * row.tileN, k=4 * STEP) | options | dict(bias=True)
-    yield "one-row", dict(m=1, n=row.tileN, k=2 * STEP) | options | dict(out=torch.bfloat16, bias=True)
-    yield "split2-f32", dict(m=row.tileM + 1, n=n, k=7 * STEP) | options | dict(split=2, bias=True)
-    yield "split3-bf16", dict(m=ragged, n=n, k=8 * STEP) | options | dict(split=3, bias=True, out=torch.bfloat16)
+    f32 = dict(out=torch.float32, bias=False, split=1)
+    bf16 = f32 | dict(out=torch.bfloat16)
+    if row.splitK == 0:
+        yield "tiles-bf16", dict(m=2 * row.tileM, n=n, k=3 * STEP) | bf16
+        yield "ragged-bf16", dict(m=ragged, n=n, k=5 * STEP) | bf16
+    if row.splitK == 0 and row.bias:
+        yield "ragged-f32-bias", dict(m=ragged, n=3 * row.tileN, k=4 * STEP) | f32 | dict(bias=True)
+        yield "row-bf16-bias", dict(m=1, n=row.tileN, k=2 * STEP) | bf16 | dict(bias=True)
+    if row.bias:
+        yield "split2-f32", dict(m=row.tileM + 1, n=n, k=7 * STEP) | f32 | dict(split=2)
+        yield "split3-f32-bias", dict(m=2 * row.tileM, n=n, k=6 * STEP) | f32 | dict(split=3, bias=True)
+        yield "split3-bf16-bias", dict(m=ragged, n=n, k=8 * STEP) | bf16 | dict(split=3, bias=True)
 
 
 def cases(folder) -> list[Case]:

@@ -16,6 +16,7 @@ import torch
 
 # name on the command line -> module of this folder
 FAMILIES = {
+    "aiter-bf16gemm": "aiter_gemm_bf16",
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
 }
