@@ -6,7 +6,7 @@ The host gives the others one slice; those with `splitk` in their name have code
 
 Bound of an element, u = unit roundoff of f32, v = of D's type, S slices with the exact values P_s:
   K u sum|a b|  for the accumulation of exact products, in any order
-  v |D|         for one rounding, or with S > 1 v (|bias| + S sum|P_s|): every slice is rounded and added by an atomic
+  v |D|         for one rounding; with S > 1 S v (|bias| + sum|P_s|): each slice is rounded, S - 1 are added to others
 """
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def run(emulator, row: Row, m: int, n: int, k: int, out: torch.dtype, bias: bool
     if split == 1:
         bound += rounding(reference, out)
     else:
-        bound += UNIT_ROUNDOFF[out] * (added.abs() + split * sum(p.abs() for p in parts))
+        bound += split * UNIT_ROUNDOFF[out] * (added.abs() + sum(p.abs() for p in parts))
     return worst(compare(d.read(out, m, n), reference, bound, "D"),
                  intact(buffers["semaphore"].read(torch.int32, *SEMAPHORE), 0, "semaphore"))
 

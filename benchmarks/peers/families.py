@@ -17,6 +17,9 @@ import torch
 # name on the command line -> module of this folder
 FAMILIES = {
     "aiter-bf16gemm": "aiter_gemm_bf16",
+    "aiter-f4gemm": "aiter_gemm_f4",
+    "aiter-a8w8": "aiter_gemm_a8w8",
+    "aiter-topksoftmax": "aiter_topksoftmax",
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
 }
