@@ -50,6 +50,8 @@ void structured(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, Re
 
 template <int kBytes>
 void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool write, Reach& a) {
+  a.limit = d.records;
+  if (!w.memory->soffset_in_range()) a.limit += read_s32(w, i, i.soffset);
   uint64_t lo = ~0ull, hi = 0;
   if (i.offen) {
     const uint32_t* v = vreg(w, static_cast<uint16_t>(i.addr + i.idxen));
@@ -65,15 +67,14 @@ void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool writ
     a.at.fill(offset);
     lo = hi = offset;
   }
-  a.limit = d.records;
-  if (a.exec == ~0ull && hi + kBytes <= d.records && w.memory->at(a.base + lo, hi - lo + kBytes, write)) {
+  if (a.exec == ~0ull && hi + kBytes <= a.limit && w.memory->at(a.base + lo, hi - lo + kBytes, write)) {
     a.inside = ~0ull;
     a.all = true;
     return;
   }
   for (int l = 0; l < kLanes; ++l) {
-    a.inside |= uint64_t{a.at[l] + kBytes <= d.records} << l;
-    a.partly |= uint64_t{a.at[l] + 4 <= d.records} << l;
+    a.inside |= uint64_t{a.at[l] + kBytes <= a.limit} << l;
+    a.partly |= uint64_t{a.at[l] + 4 <= a.limit} << l;
   }
   a.inside &= a.exec;
   a.partly &= a.exec & ~a.inside;
