@@ -24,6 +24,10 @@ FAMILIES = {
     "triton-rearrange": "triton_rearrange",
     "triton-atomics": "triton_atomics",
     "triton-elementwise": "triton_elementwise",
+    "aiter-bf16gemm": "aiter_gemm_bf16",
+    "aiter-f4gemm": "aiter_gemm_f4",
+    "aiter-a8w8": "aiter_gemm_a8w8",
+    "aiter-topksoftmax": "aiter_topksoftmax",
 }
 
 

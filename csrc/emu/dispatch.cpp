@@ -117,6 +117,7 @@ class Worker {
         insts_(shared.launch.object->program.insts.data()) {
     shared.block.show_to(memory_);
     memory_.set_lenient(!shared.launch.settings.strict);
+    memory_.set_soffset_in_range(shared.launch.settings.soffset_in_range);
     if (shared.checks) watch_ = shared.checks->watch_for_thread();
   }
 

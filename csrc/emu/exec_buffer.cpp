@@ -24,9 +24,8 @@ struct Reach {
 };
 
 // Lanes that the byte range cuts short, beyond those that it does not touch.
-template <int kBytes> void cut_by_bytes(const Descriptor& d, Reach& a) {
-  a.limit = d.records;
-  for (int l = 0; l < kLanes; ++l) a.partly |= uint64_t{a.at[l] + 4 <= d.records} << l;
+void cut_by_bytes(Reach& a) {
+  for (int l = 0; l < kLanes; ++l) a.partly |= uint64_t{a.at[l] + 4 <= a.limit} << l;
   a.partly &= a.exec & ~a.inside;
 }
 
@@ -34,12 +33,13 @@ template <int kBytes> void cut_by_bytes(const Descriptor& d, Reach& a) {
 template <int kBytes>
 void structured(Wave& w, const Inst& i, const Descriptor& d, uint32_t skip, Reach& a) {
   place_lanes(w, i, d, kBytes, skip, a.at, a.inside);
-  a.limit = ~0ull;
-  if (!d.by_index(i)) cut_by_bytes<kBytes>(d, a);
+  a.limit = d.by_index(i) ? ~0ull : byte_limit(w, i, d);
+  if (!d.by_index(i)) cut_by_bytes(a);
 }
 
 template <int kBytes>
 void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool write, Reach& a) {
+  a.limit = byte_limit(w, i, d);
   uint64_t lo = ~0ull, hi = 0;
   if (i.offen) {
     const uint32_t* v = vreg(w, static_cast<uint16_t>(i.addr + i.idxen));
@@ -55,15 +55,14 @@ void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool writ
     a.at.fill(offset);
     lo = hi = offset;
   }
-  a.limit = d.records;
-  if (a.exec == ~0ull && hi + kBytes <= d.records && w.memory->at(a.base + lo, hi - lo + kBytes, write)) {
+  if (a.exec == ~0ull && hi + kBytes <= a.limit && w.memory->at(a.base + lo, hi - lo + kBytes, write)) {
     a.inside = ~0ull;
     a.all = true;
     return;
   }
-  for (int l = 0; l < kLanes; ++l) a.inside |= uint64_t{a.at[l] + kBytes <= d.records} << l;
+  for (int l = 0; l < kLanes; ++l) a.inside |= uint64_t{a.at[l] + kBytes <= a.limit} << l;
   a.inside &= a.exec;
-  cut_by_bytes<kBytes>(d, a);
+  cut_by_bytes(a);
 }
 
 // What a watch is told: lanes cut short by the range check have fewer bytes.
@@ -86,7 +85,7 @@ void resolve(Wave& w, const Inst& i, Access::Kind kind, Reach& a, uint32_t skip 
   const Descriptor d(&w.sgpr[i.sbase]);
   a.base = d.base;
   a.exec = w.exec();
-  if (d.plain()) {
+  if (d.plain() || !(i.idxen || d.add_lane || d.swizzled)) {
     raw<kBytes>(w, i, d, static_cast<uint64_t>(i.imm) + read_s32(w, i, i.soffset), write, a);
     if (a.all) return;
   } else if (d.swizzled && kBytes > 4) {  // loads and stores come here dword by dword

@@ -3,7 +3,8 @@
 //   index  = register if idxen, + lane if add_tid_enable        offset = register if offen, + instruction offset
 //   linear:    base + soffset + index * stride + offset
 //   swizzled:  elements of 4 bytes of `index stride` neighbouring indices lie side by side
-// Range: with idxen and a stride by index against num_records elements, else by byte against num_records bytes.
+// Range: with idxen and a stride by index against num_records elements, else by byte against num_records bytes
+// (hand-written GEMMs set a stride of 4 without an index and need the rows past the range read as 0).
 #pragma once
 #include "lane_memory.h"
 
@@ -35,6 +36,11 @@ inline uint64_t buffer_offset(const Descriptor& d, uint64_t index, uint64_t offs
          index % d.index_stride * kElement + offset % kElement;
 }
 
+// End of the byte range, relative to d.base + soffset or to d.base: sources differ about the hardware.
+inline uint64_t byte_limit(const Wave& w, const Inst& i, const Descriptor& d) {
+  return d.records + (w.memory->soffset_in_range() ? 0ull : read_s32(w, i, i.soffset));
+}
+
 // Offsets from d.base of accesses of `bytes` bytes, `skip` bytes into each lane's element, and the active
 // lanes that are in range.
 inline void place_lanes(Wave& w, const Inst& i, const Descriptor& d, uint32_t bytes, uint32_t skip,
@@ -42,11 +48,12 @@ inline void place_lanes(Wave& w, const Inst& i, const Descriptor& d, uint32_t by
   const uint32_t* index = i.idxen ? vreg(w, i.addr) : nullptr;
   const uint32_t* offset = i.offen ? vreg(w, static_cast<uint16_t>(i.addr + i.idxen)) : nullptr;
   const uint64_t scalar = read_s32(w, i, i.soffset), fixed = static_cast<uint64_t>(i.imm) + skip;
+  const uint64_t limit = byte_limit(w, i, d);
   inside = 0;
   for (int l = 0; l < kLanes; ++l) {
     const uint64_t n = (index ? index[l] : 0ull) + (d.add_lane ? static_cast<uint32_t>(l) : 0u);
     at[l] = buffer_offset(d, n, (offset ? offset[l] : 0ull) + fixed) + scalar;
-    inside |= uint64_t{d.by_index(i) ? n < d.records : at[l] + bytes <= d.records} << l;
+    inside |= uint64_t{d.by_index(i) ? n < d.records : at[l] + bytes <= limit} << l;
   }
   inside &= w.exec();
 }

@@ -74,6 +74,9 @@ class Memory {
   // Loads that a descriptor allows and no allocation holds give 0 instead of a fault.
   void set_lenient(bool on) { lenient_ = on; }
   bool lenient() const { return lenient_; }
+  // Whether the range check of raw buffers counts soffset: sources differ about the hardware.
+  void set_soffset_in_range(bool on) { soffset_in_range_ = on; }
+  bool soffset_in_range() const { return soffset_in_range_; }
 
  private:
   struct Entry { uint64_t lo = 0, hi = 0; bool writable = false; };
@@ -82,6 +85,7 @@ class Memory {
   Entry local_;
   unsigned next_ = 0;
   bool lenient_ = false;
+  bool soffset_in_range_ = true;
 };
 
 }  // namespace mi350::emu

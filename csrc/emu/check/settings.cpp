@@ -47,13 +47,14 @@ std::string read_seed(Settings* s) {
 }  // namespace
 
 std::string read_settings(Settings* out) {
-  int mode, strict, findings, dma;
+  int mode, strict, findings, dma, soffset;
   *out = {};
   for (const std::string& why :
        {choose("TORCH_MI350_EMU_MODE", {"fast", "check"}, &mode),
         choose("TORCH_MI350_EMU_STRICT", {"1", "0"}, &strict),
         choose("TORCH_MI350_EMU_FINDINGS", {"fail", "report"}, &findings),
-        choose("TORCH_MI350_EMU_DMA", {"early", "late"}, &dma), read_seed(out)}) {
+        choose("TORCH_MI350_EMU_DMA", {"early", "late"}, &dma),
+        choose("TORCH_MI350_EMU_SOFFSET_CHECK", {"include", "exclude"}, &soffset), read_seed(out)}) {
     if (!why.empty()) return why;
   }
   if (const int chosen = chosen_mode.load(); chosen != kUnset) mode = chosen;
@@ -62,6 +63,7 @@ std::string read_settings(Settings* out) {
   out->strict = strict == 0;
   out->report_only = findings == 1;
   out->late_dma = dma == 1;
+  out->soffset_in_range = soffset == 0;
   return "";
 }
 

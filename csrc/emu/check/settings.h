@@ -14,6 +14,7 @@ struct Settings {
   bool late_dma = false;      // TORCH_MI350_EMU_DMA=late: loads to LDS land at the wait, not at the issue
   bool permute = false;       // TORCH_MI350_EMU_SEED: wave order and slice lengths by seed
   uint64_t seed = 0;
+  bool soffset_in_range = true;  // TORCH_MI350_EMU_SOFFSET_CHECK=exclude: raw buffers are checked without soffset
 };
 
 // A sentence about the first bad value, or empty.

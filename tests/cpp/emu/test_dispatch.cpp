@@ -147,6 +147,29 @@ TEST(Dispatch, BufferLoadsClampEveryDwordAtNumRecords) {
   for (uint32_t n = 0; n < 256; ++n) ASSERT_EQ(got[n], n < 98 ? n + 1 : 0) << n;
 }
 
+TEST(Dispatch, BufferLoadsWithAStrideAndNoIndexClampAtBytes) {
+  Buffer<uint32_t> in(counting(98, 1)), out(256, 9);
+  ASSERT_EQ(launch(kernel("basic", "buffer_load_stride"), {}, out.get(), in.get(), 4u * 98), kSuccess) << report();
+  const std::vector<uint32_t> got = out.read();
+  for (uint32_t n = 0; n < 256; ++n) ASSERT_EQ(got[n], n < 98 ? n + 1 : 0) << n;
+}
+
+TEST(Dispatch, TheRangeCheckOfBuffersCountsSoffsetOrNotAsSet) {
+  for (const char* value : {"include", "exclude"}) {
+    Setting check("TORCH_MI350_EMU_SOFFSET_CHECK", value);
+    Buffer<uint32_t> in(counting(300, 1)), out(256, 9);
+    ASSERT_EQ(launch(kernel("basic", "buffer_load_soffset"), {}, out.get(), in.get(), 4u * 98, 64u), kSuccess);
+    const uint32_t end = value[0] == 'i' ? 98 - 16 : 98;
+    const std::vector<uint32_t> got = out.read();
+    for (uint32_t n = 0; n < 256; ++n) ASSERT_EQ(got[n], n < end ? n + 17 : 0) << value << " " << n;
+  }
+  Setting check("TORCH_MI350_EMU_SOFFSET_CHECK", "maybe");
+  Buffer<uint32_t> in(counting(300, 1)), out(256, 9);
+  EXPECT_NE(launch(kernel("basic", "buffer_load_soffset"), {}, out.get(), in.get(), 4u * 98, 64u), kSuccess);
+  EXPECT_NE(report().find("TORCH_MI350_EMU_SOFFSET_CHECK must be one of include, exclude"), std::string::npos)
+      << report();
+}
+
 TEST(Dispatch, BufferLoadsBehindTheSignBitReadZero) {
   Buffer<uint32_t> in(counting(256, 1)), out(256, 9);
   ASSERT_EQ(launch(kernel("basic", "buffer_load"), {}, out.get(), in.get(), 0x7ffffffeu, 0x80000000u), kSuccess)
