@@ -18,6 +18,7 @@ import torch
 FAMILIES = {
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
+    "aiter-attention": "aiter_attention",
 }
 
 
