@@ -1,8 +1,9 @@
 // MUBUF: loads, stores, atomics and loads to LDS through a buffer descriptor.
 //
-//   raw (stride 0):  offset = register + instruction offset + soffset; every dword of an access is checked
-//                    against num_records bytes on its own
-//   structured:      offset = index * stride + ...; in range if index < num_records
+//   raw:         no stride or no index; offset = register + instruction offset + soffset; every dword of an
+//                access is checked against num_records bytes on its own. Hand-written GEMMs set a stride of 4
+//                without an index and num_records in bytes, and need their rows past it read as 0.
+//   structured:  offset = index * stride + ...; in range if index < num_records
 // Out of range: loads give 0 (0 goes to LDS too), stores are dropped, atomics do nothing. In range but outside
 // any allocation: fault.
 #include <atomic>
@@ -84,12 +85,13 @@ void resolve(Wave& w, const Inst& i, bool write, Access& a) {
   const uint64_t offset = static_cast<uint64_t>(i.imm) + read_s32(w, i, i.soffset);
   a.base = d.base;
   a.exec = w.exec();
-  if (d.stride == 0) {
-    raw<kBytes>(w, i, d, offset, write, a);
-    if (a.all) return;
-  } else if (d.swizzled) {
+  if (d.stride != 0 && d.swizzled) {
     a.ok = false;
     return w.stop("swizzled buffer descriptors are not supported");
+  }
+  if (d.stride == 0 || (!i.idxen && !d.add_lane)) {
+    raw<kBytes>(w, i, d, offset, write, a);
+    if (a.all) return;
   } else {
     structured(w, i, d, offset, a);
   }

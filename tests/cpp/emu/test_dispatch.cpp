@@ -147,6 +147,13 @@ TEST(Dispatch, BufferLoadsClampEveryDwordAtNumRecords) {
   for (uint32_t n = 0; n < 256; ++n) ASSERT_EQ(got[n], n < 98 ? n + 1 : 0) << n;
 }
 
+TEST(Dispatch, BufferLoadsWithAStrideAndNoIndexClampAtBytes) {
+  Buffer<uint32_t> in(counting(98, 1)), out(256, 9);
+  ASSERT_EQ(launch(kernel("basic", "buffer_load_stride"), {}, out.get(), in.get(), 4u * 98), kSuccess) << report();
+  const std::vector<uint32_t> got = out.read();
+  for (uint32_t n = 0; n < 256; ++n) ASSERT_EQ(got[n], n < 98 ? n + 1 : 0) << n;
+}
+
 TEST(Dispatch, BufferLoadsBehindTheSignBitReadZero) {
   Buffer<uint32_t> in(counting(256, 1)), out(256, 9);
   ASSERT_EQ(launch(kernel("basic", "buffer_load"), {}, out.get(), in.get(), 0x7ffffffeu, 0x80000000u), kSuccess)

@@ -85,6 +85,11 @@ KERNEL buffer_load(u32x4* out, u32* in, u32 bytes, u32 shift) {
   __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(in, 0, bytes, 0x00027000);
   out[lane_x()] = __builtin_amdgcn_raw_buffer_load_b128(r, lane_x() * 16 + shift, 0, 0);
 }
+// A stride alone does not make a buffer structured: without an index num_records are bytes.
+KERNEL buffer_load_stride(u32x4* out, u32* in, u32 bytes) {
+  __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(in, 4, bytes, 0x00020000);
+  out[lane_x()] = __builtin_amdgcn_raw_buffer_load_b128(r, lane_x() * 16, 0, 0);
+}
 KERNEL buffer_store(u32* data, u32 bytes) {
   __amdgpu_buffer_rsrc_t r = __builtin_amdgcn_make_buffer_rsrc(data, 0, bytes, 0x00027000);
   const u32 n = lane_x() * 4;
