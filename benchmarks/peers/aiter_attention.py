@@ -6,7 +6,7 @@ size 192), asm_mha_fwd.cu and asm_mha_varlen_fwd.cu (strides, lse layout). Causa
 takes two query tiles. The fp8 objects read one f32 scale per tensor: no instruction loads the strides of the scales.
 Limits: aiter_attention_reference.py with u_o = 2^-8 (bf16) and p in bf16 (u_p = 2^-8) or e4m3 (2^-4, step 2^-10).
 The hd256 objects take most exponentials as float bits, v_cvt_u32_f32(2^23 x + 0x4e7de250): linear between powers of
-two and centred by 0.058, so off by -3.94 to +1.97 %, -0.15 % in the mean.
+two and centred by 0.058, so off by -3.94 to +1.97 %, -0.03 % in the mean.
 """
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import aiter_attention_reference as reference
 import aiter_object
 from families import Case, Result, compare, worst
 
-LINEAR_EXP2, LINEAR_EXP2_MEAN = 0.0394, 0.0016
+LINEAR_EXP2, LINEAR_EXP2_MEAN = 0.0394, 0.0004
 FP8_SCALES = (0.75, 1.25, 2.0)  # of q, k and v
 # Rows with no key at all are left out: the bottom-right mask needs sk >= sq.
 PROBLEMS = {

@@ -19,6 +19,7 @@ FAMILIES = {
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
     "aiter-attention": "aiter_attention",
+    "aiter-attention-bwd": "aiter_attention_bwd",
 }
 
 
