@@ -20,6 +20,7 @@ FAMILIES = {
     "triton-gemm": "triton_gemm",
     "aiter-attention": "aiter_attention",
     "aiter-attention-bwd": "aiter_attention_bwd",
+    "aiter-moe": "aiter_moe",
 }
 
 
