@@ -28,6 +28,9 @@ FAMILIES = {
     "aiter-f4gemm": "aiter_gemm_f4",
     "aiter-a8w8": "aiter_gemm_a8w8",
     "aiter-topksoftmax": "aiter_topksoftmax",
+    "aiter-attention": "aiter_attention",
+    "aiter-attention-bwd": "aiter_attention_bwd",
+    "aiter-moe": "aiter_moe",
 }
 
 

@@ -1,6 +1,6 @@
 // Scheduling of workgroups and waves, see dispatch.h.
 //
-// One round of a workgroup: every wave that can runs up to kWaveSlice instructions. Then barriers are matched by
+// One round of a workgroup: every wave that can runs a few instructions (kWaveSlice). Then barriers are matched by
 // count. A workgroup gives way when a round brought nothing new and a wave polled or slept, or when its slice is
 // used up. Resident workgroups take turns; every turn around also starts new ids.
 #include "dispatch.h"
@@ -30,7 +30,9 @@
 namespace mi350::emu {
 namespace {
 
-constexpr uint32_t kWaveSlice = 8192;
+// Waves of a workgroup advance nearly together, as on the device: hand-written kernels start a load to LDS while
+// other waves still read what it will overwrite, and rely on the load's latency.
+constexpr uint32_t kWaveSlice = 8, kOnlyWaveSlice = 8192;
 constexpr uint64_t kGroupSlice = 4u << 20;         // wave-instructions; no GEMM tile of usual depth needs more
 constexpr uint64_t kIdleGroupSlice = 256u << 10;   // without a store, an atomic or a new load
 constexpr uint64_t kYieldCost = 64;                // a sleeping wave must run out of patience too
@@ -241,8 +243,9 @@ bool Worker::run_round(Group& g, uint64_t* ran, bool* yielded) {
     if (w->status == WaveStatus::kEnded || w->status == WaveStatus::kBarrier) continue;
     if (shared_.stopped.load(std::memory_order_relaxed)) return false;
     w->status = WaveStatus::kRunning;
-    const uint32_t n = w->watch == nullptr ? run_wave(*w, insts_, kWaveSlice)
-                                           : run_wave_watched(*w, insts_, g.order.slice(kWaveSlice));
+    const uint32_t slice = g.waves.size() == 1 ? kOnlyWaveSlice : kWaveSlice;
+    const uint32_t n = w->watch == nullptr ? run_wave(*w, insts_, slice)
+                                           : run_wave_watched(*w, insts_, g.order.slice(slice));
     *ran += n;
     switch (w->status) {
       case WaveStatus::kEnded: ++g.state.ended; break;

@@ -375,5 +375,12 @@ TEST(Launch, CountersAndHookSeeTheLaunch) {
   EXPECT_GE(c.global_bytes, 640u * 8);
 }
 
+// AITER's attention kernels count on it: a wave does not run hundreds of instructions ahead of the others.
+TEST(Dispatch, WavesOfAWorkgroupAdvanceTogether) {
+  Buffer<uint32_t> out(64);
+  ASSERT_EQ(launch(kernel("basic", "late_overwrite"), {.bx = 128}, out.get()), kSuccess) << report();
+  EXPECT_EQ(out.read(), std::vector<uint32_t>(64, 1));
+}
+
 }  // namespace
 }  // namespace mi350::emu::test

@@ -154,3 +154,16 @@ KERNEL clocks(u64* out, u32* xcc) {
     xcc[group_x()] = id;
   }
 }
+
+// Wave 0 overwrites what wave 1 reads, 200 instructions later and with no barrier between.
+KERNEL late_overwrite(u32* out) {
+  __shared__ u32 words[128];
+  words[lane_x()] = 1;
+  barrier();
+  if (lane_x() < 64) {
+    asm volatile(".rept 200\ns_nop 0\n.endr" ::: "memory");
+    words[lane_x() + 64] = 2;
+  } else {
+    out[lane_x() - 64] = words[lane_x()];
+  }
+}
