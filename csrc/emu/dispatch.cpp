@@ -63,6 +63,14 @@ struct Shared {
     if (l.settings.mode == Mode::kCheck) checks = std::make_unique<LaunchChecks>(l);
   }
 
+  // For a kernel that does not end: perhaps it needs more workgroups at once than the machine holds.
+  std::string who_waits() const {
+    const uint64_t all = launch.workgroups(), begun = std::min(next.load(), all);
+    if (begun == all) return "";
+    return "; " + std::to_string(residents.load()) + " workgroups are on the device and " +
+           std::to_string(all - begun) + " wait for a place";
+  }
+
   void stop(const Wave& w, LaunchResult result, const std::string& why) {
     stop(result, wave_report(launch, w, why));
   }
@@ -288,7 +296,7 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
   shared_.stop(
       *still, LaunchResult::kNoProgress,
       "the kernel does not end: no store, no atomic that changes memory and no load of anything new for " +
-          std::to_string(std::max(idle, without_store)) + " wave-instructions (TORCH_MI350_EMU_PATIENCE)");
+          std::to_string(std::max(idle, without_store)) + " wave-instructions (TORCH_MI350_EMU_PATIENCE)" + shared_.who_waits());
   return false;
 }
 
