@@ -38,19 +38,11 @@ constexpr uint64_t kIdleGroupSlice = 256u << 10;   // without a store, an atomic
 constexpr uint64_t kYieldCost = 64;                // a sleeping wave must run out of patience too
 constexpr uint64_t kDefaultPatience = 64u << 20;
 constexpr uint64_t kLoadsOnlyFactor = 64;  // loads of new addresses alone keep a kernel alive this much longer
-constexpr uint64_t kDeviceWaves = 256 * 32, kDeviceLds = 256ull * kLdsCapacity;
 
 uint64_t patience() {
   const char* text = std::getenv("TORCH_MI350_EMU_PATIENCE");
   const uint64_t set = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
   return set != 0 ? set : kDefaultPatience;
-}
-
-// Workgroups that the real device could hold at once: more than that must not be needed for progress.
-uint64_t resident_limit(const Launch& l) {
-  const uint64_t by_waves = std::max<uint64_t>(kDeviceWaves / l.waves(), 1);
-  const uint64_t by_lds = l.lds_bytes() == 0 ? by_waves : std::max<uint64_t>(kDeviceLds / l.lds_bytes(), 1);
-  return std::max<uint64_t>(std::min(by_waves, by_lds), 256);
 }
 
 // State of one launch that its host threads share.
@@ -67,8 +59,18 @@ struct Shared {
   LaunchOutcome outcome;
   std::unique_ptr<LaunchChecks> checks;  // check mode
 
-  explicit Shared(const Launch& l) : launch(l), block(l), residents_limit(resident_limit(l)) {
+  explicit Shared(const Launch& l)
+      : launch(l), block(l),
+        residents_limit(resident_workgroups(l.machine, *l.kernel, l.work_items(), l.dynamic_lds_bytes)) {
     if (l.settings.mode == Mode::kCheck) checks = std::make_unique<LaunchChecks>(l);
+  }
+
+  // For a kernel that does not end: perhaps it needs more workgroups at once than the machine holds.
+  std::string who_waits() const {
+    const uint64_t all = launch.workgroups(), begun = std::min(next.load(), all);
+    if (begun == all) return "";
+    return "; " + std::to_string(residents.load()) + " workgroups are on the device and " +
+           std::to_string(all - begun) + " wait for a place";
   }
 
   void stop(const Wave& w, LaunchResult result, const std::string& why) {
@@ -118,6 +120,7 @@ class Worker {
       : shared_(shared), launch_(shared.launch), storage_(Storage::of_thread()),
         insts_(shared.launch.object->program.insts.data()) {
     shared.block.show_to(memory_);
+    memory_.set_device(shared.launch.device);
     memory_.set_lenient(!shared.launch.settings.strict);
     memory_.set_soffset_in_range(shared.launch.settings.soffset_in_range);
     if (shared.checks) watch_ = shared.checks->watch_for_thread();
@@ -181,14 +184,18 @@ std::unique_ptr<Group> Worker::start_next() {
     shared_.residents.fetch_sub(1);
     return nullptr;
   }
-  const uint64_t n = shared_.next.fetch_add(1);
-  if (n >= launch_.workgroups()) {
+  const uint64_t turn = shared_.next.fetch_add(1);
+  if (turn >= launch_.workgroups()) {
     shared_.residents.fetch_sub(1);
     return nullptr;
   }
+  const uint64_t n = launch_.machine.reverse ? launch_.workgroups() - 1 - turn : turn;
+  const auto dies = static_cast<uint64_t>(launch_.machine.xcds);
   auto g = std::make_unique<Group>();
   Workgroup& s = g->state;
   s.linear = n;
+  s.xcd = static_cast<uint32_t>(n % dies);
+  s.unit = static_cast<uint32_t>(n / dies % static_cast<uint64_t>(launch_.machine.units_per_xcd()));
   s.id[0] = static_cast<uint32_t>(n % launch_.grid[0]);
   s.id[1] = static_cast<uint32_t>(n / launch_.grid[0] % launch_.grid[1]);
   s.id[2] = static_cast<uint32_t>(n / launch_.grid[0] / launch_.grid[1]);
@@ -293,7 +300,7 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
   shared_.stop(
       *still, LaunchResult::kNoProgress,
       "the kernel does not end: no store, no atomic that changes memory and no load of anything new for " +
-          std::to_string(std::max(idle, without_store)) + " wave-instructions (TORCH_MI350_EMU_PATIENCE)");
+          std::to_string(std::max(idle, without_store)) + " wave-instructions (TORCH_MI350_EMU_PATIENCE)" + shared_.who_waits());
   return false;
 }
 
