@@ -23,7 +23,7 @@ const char* mi350emuLastReport();
 typedef void (*Mi350EmuLaunchHook)(const char* kernel, uint64_t begin_ns, uint64_t end_ns, void* stream);
 void mi350emuSetLaunchHook(Mi350EmuLaunchHook hook);
 
-// Mode of the launches to come: "fast" or "check"; null or "": what TORCH_MI350_EMU_MODE says. 1: unknown mode.
+// Mode of the launches to come: "fast" or "check"; null or "": what TORCH_MI350_EMU says. 1: unknown mode.
 int mi350emuSetMode(const char* mode);
 // 1: our own rules; 0: rules that code proven on hardware breaks only advise; -1: what TORCH_MI350_EMU_STRICT says.
 void mi350emuSetStrict(int strict);

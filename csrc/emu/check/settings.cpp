@@ -50,7 +50,7 @@ std::string read_settings(Settings* out) {
   int mode, strict, findings, dma, soffset;
   *out = {};
   for (const std::string& why :
-       {choose("TORCH_MI350_EMU_MODE", {"fast", "check"}, &mode),
+       {choose("TORCH_MI350_EMU", {"fast", "check"}, &mode),
         choose("TORCH_MI350_EMU_STRICT", {"1", "0"}, &strict),
         choose("TORCH_MI350_EMU_FINDINGS", {"fail", "report"}, &findings),
         choose("TORCH_MI350_EMU_DMA", {"early", "late"}, &dma),

@@ -8,7 +8,7 @@ namespace mi350::emu::test {
 
 class CheckTest : public testing::Test {
  protected:
-  Setting mode_{"TORCH_MI350_EMU_MODE", "check"};
+  Setting mode_{"TORCH_MI350_EMU", "check"};
 
   void SetUp() override { mi350emuClearFindings(); }
   static nlohmann::json all() { return nlohmann::json::parse(mi350emuFindings()); }

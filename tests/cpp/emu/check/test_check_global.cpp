@@ -82,7 +82,7 @@ TEST_F(GlobalChecks, LoadsThatTheDescriptorAllowsOutsideAreErrorsOrAdvice) {
 }
 
 TEST_F(GlobalChecks, FastModeWithoutStrictnessLoadsZerosThere) {
-  const Setting fast("TORCH_MI350_EMU_MODE", "fast");
+  const Setting fast("TORCH_MI350_EMU", "fast");
   Buffer<uint32_t> in(100, 3);
   EXPECT_EQ(launch(get("buffer_load_at"), {}, out.get(), in.get(), 800u, 200u), kIllegalAddress);
   const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
@@ -132,7 +132,7 @@ TEST_F(GlobalChecks, LinesOfAnAccessAreCounted) {
 }
 
 TEST_F(GlobalChecks, BadSettingsAreASentence) {
-  for (const auto& [name, value] : std::map<const char*, const char*>{{"TORCH_MI350_EMU_MODE", "slow"},
+  for (const auto& [name, value] : std::map<const char*, const char*>{{"TORCH_MI350_EMU", "slow"},
                                                                       {"TORCH_MI350_EMU_DMA", "never"},
                                                                       {"TORCH_MI350_EMU_SEED", "x1"},
                                                                       {"TORCH_MI350_EMU_STRICT", "2"},
@@ -146,7 +146,7 @@ TEST_F(GlobalChecks, BadSettingsAreASentence) {
 }
 
 TEST_F(GlobalChecks, TheModeMayBeSetByFunction) {
-  const Setting fast("TORCH_MI350_EMU_MODE", "fast");
+  const Setting fast("TORCH_MI350_EMU", "fast");
   Buffer<uint32_t> in(100, 3);
   EXPECT_EQ(mi350emuSetMode("check"), 0);
   mi350emuSetStrict(0);
