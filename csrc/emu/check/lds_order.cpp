@@ -108,7 +108,8 @@ class LdsOrder final : public Part {
   void touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes);
   void check_write(const Touch& t, int lane, uint32_t word, uint32_t covered);
   void check_readers(const Touch& t, int lane, uint32_t word, uint32_t covered);
-  void report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what, Mark other);
+  void report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what, Mark other,
+              Severity severity = Severity::kError);
   void report_bounds(Wave& w, const Inst& i, const Access& a, uint64_t lanes, int bytes);
   static void refresh_safe(GroupState& g);
   GroupState& group(Wave& w) { return groups_[w.group->watch_slot]; }
@@ -351,16 +352,17 @@ void LdsOrder::check_readers(const Touch& t, int lane, uint32_t word, uint32_t c
     report(t, lane, word, checker,
            "overwrites a word that wave " + std::to_string(other) + " reads, with no barrier between", last);
   } else if (last.wave() != t.mark.wave() && last.number() >= t.g.waves[last.wave()]->lds_ordered) {
+    // Proven kernels load over words whose reads were issued before the barrier and waited for after it.
     report(t, lane, word, checker,
            "overwrites a word that wave " + std::to_string(last.wave()) +
                " may still read: it did not wait on lgkmcnt before the barrier",
-           last);
+           last, reporter_.if_strict());
   }
 }
 
 void LdsOrder::report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what,
-                      Mark other) {
-  Finding* f = reporter_.open(t.w, t.i, checker, Severity::kError);
+                      Mark other, Severity severity) {
+  Finding* f = reporter_.open(t.w, t.i, checker, severity);
   if (f == nullptr) return;
   f->lane = lane;
   f->where = "LDS";
