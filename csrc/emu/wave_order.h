@@ -12,7 +12,7 @@ namespace mi350::emu {
 class WaveOrder {
  public:
   WaveOrder() = default;
-  WaveOrder(const Settings& s, uint64_t group, uint32_t waves) : on_(s.permute), waves_(waves) {
+  WaveOrder(const Settings& s, uint64_t group, uint32_t waves) : on_(s.permute && s.mode == Mode::kCheck), waves_(waves) {
     state_ = (s.seed + 1) * 0x9e3779b97f4a7c15ull ^ (group + 1) * 0xbf58476d1ce4e5b9ull;
     for (uint32_t n = 0; n < waves; ++n) waves_[n] = n;
   }

@@ -104,12 +104,12 @@ class LdsOrder final : public Part {
   void arrive(Wave& w);
   void end(Wave& w, const Inst& i);
   void land(Wave& w, uint32_t number);
-  template <typename V> void read_whole(const Touch& t, int lane, uint32_t at);
-  template <typename V> void write_whole(const Touch& t, int lane, uint32_t at);
+  template <typename V> void touch_lanes(const Touch& t, const uint32_t* at, uint64_t lanes);
   void touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes);
   void check_write(const Touch& t, int lane, uint32_t word, uint32_t covered);
   void check_readers(const Touch& t, int lane, uint32_t word, uint32_t covered);
-  void report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what, Mark other);
+  void report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what, Mark other,
+              Severity severity = Severity::kError);
   void report_bounds(Wave& w, const Inst& i, const Access& a, uint64_t lanes, int bytes);
   static void refresh_safe(GroupState& g);
   GroupState& group(Wave& w) { return groups_[w.group->watch_slot]; }
@@ -125,7 +125,7 @@ void LdsOrder::start_group(Workgroup& g) {
   GroupState& s = groups_[g.watch_slot];
   s.number = 0;
   s.epoch = s.safe = 1;
-  s.words.reset((g.lds_bytes + 3) / 4);
+  s.words.reset(g.lds_bytes);
   s.waves.clear();
   s.places.assign(g.lds_bytes != 0 ? kPlaces : 0, nullptr);
 }
@@ -242,53 +242,49 @@ void LdsOrder::access(Wave& w, const Inst& i, const Access& a) {
   const bool atomic = a.kind == Access::kAtomic;
   const Touch t{w, i, g, state(w), Mark(g.number, w.wave_in_group, dma, atomic), a.kind == Access::kLoad,
                 a.kind != Access::kLoad};
-  if (t.writes) {
-    for (uint64_t mask = lanes; mask != 0; mask &= mask - 1) {
-      const int l = std::countr_zero(mask);
-      if (bytes == 16 && a.lds[l] % 16 == 0) write_whole<Four>(t, l, a.lds[l]);
-      else if (bytes == 8 && a.lds[l] % 8 == 0) write_whole<Two>(t, l, a.lds[l]);
-      else touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
-    }
-    return;
-  }
+  if (bytes == 16) return touch_lanes<Four>(t, a.lds, lanes);
+  if (bytes == 8) return touch_lanes<Two>(t, a.lds, lanes);
   for (uint64_t mask = lanes; mask != 0; mask &= mask - 1) {
     const int l = std::countr_zero(mask);
-    if (bytes == 16 && a.lds[l] % 16 == 0) read_whole<Four>(t, l, a.lds[l]);
-    else if (bytes == 8 && a.lds[l] % 8 == 0) read_whole<Two>(t, l, a.lds[l]);
-    else touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
+    touch_lane(t, l, a.lds[l], static_cast<uint32_t>(bytes));
   }
 }
 
 // Aligned whole dwords, which is nearly all there is: without branches as long as everything is safe. Marks and
 // bounds are below 2^31, so signed comparisons do.
 template <typename V>
-inline void LdsOrder::read_whole(const Touch& t, int lane, uint32_t at) {
-  LdsWords& words = t.g.words;
-  V write, read, info;
-  std::memcpy(&write, &words.write[at / 4], sizeof write);
-  std::memcpy(&read, &words.read[at / 4], sizeof read);
-  std::memcpy(&info, &words.info[at / 4], sizeof info);
-  const V unsafe = write >= static_cast<int32_t>(t.g.safe << Mark::kShift);
-  if (any(unsafe)) return touch_lane(t, lane, at, sizeof(V));
-  const V recent = read >= static_cast<int32_t>(t.g.epoch << Mark::kShift);
-  info = (info & (recent | 15)) | static_cast<int32_t>(1u << (16 + t.mark.wave()) | 15u << 4);
-  read = V{} + static_cast<int32_t>(t.mark.code);
-  std::memcpy(&words.read[at / 4], &read, sizeof read);
-  std::memcpy(&words.info[at / 4], &info, sizeof info);
-}
-template <typename V>
-inline void LdsOrder::write_whole(const Touch& t, int lane, uint32_t at) {
-  LdsWords& words = t.g.words;
-  V write, read, info;
-  std::memcpy(&write, &words.write[at / 4], sizeof write);
-  std::memcpy(&read, &words.read[at / 4], sizeof read);
-  std::memcpy(&info, &words.info[at / 4], sizeof info);
-  const auto safe = static_cast<int32_t>(t.g.safe << Mark::kShift);
-  if (any((write >= safe) | (read >= safe))) return touch_lane(t, lane, at, sizeof(V));
-  info |= 15;
-  write = V{} + static_cast<int32_t>(t.mark.code);
-  std::memcpy(&words.write[at / 4], &write, sizeof write);
-  std::memcpy(&words.info[at / 4], &info, sizeof info);
+void LdsOrder::touch_lanes(const Touch& t, const uint32_t* at, uint64_t lanes) {
+  auto* blocks = reinterpret_cast<uint8_t*>(t.g.words.blocks.data());
+  const V safe = V{} + static_cast<int32_t>(t.g.safe << Mark::kShift);
+  const V epoch = V{} + static_cast<int32_t>(t.g.epoch << Mark::kShift);
+  const V mark = V{} + static_cast<int32_t>(t.mark.code);
+  const V reader = V{} + static_cast<int32_t>(1u << (16 + t.mark.wave()) | 15u << 4);
+  const bool writes = t.writes;
+  for (uint64_t mask = lanes; mask != 0; mask &= mask - 1) {
+    const int l = std::countr_zero(mask);
+    if (at[l] % sizeof(V) != 0) {
+      touch_lane(t, l, at[l], sizeof(V));
+      continue;
+    }
+    uint8_t* block = blocks + at[l] / 16 * sizeof(LdsWords::Block) + at[l] % 16;
+    V write, read, info;
+    std::memcpy(&write, block, sizeof write);
+    std::memcpy(&read, block + 16, sizeof read);
+    std::memcpy(&info, block + 32, sizeof info);
+    const V unsafe = writes ? (write >= safe) | (read >= safe) : write >= safe;
+    if (any(unsafe)) {
+      touch_lane(t, l, at[l], sizeof(V));
+      continue;
+    }
+    if (writes) {
+      info |= 15;
+      std::memcpy(block, &mark, sizeof mark);
+    } else {
+      info = (info & ((read >= epoch) | 15)) | reader;
+      std::memcpy(block + 16, &mark, sizeof mark);
+    }
+    std::memcpy(block + 32, &info, sizeof info);
+  }
 }
 
 void LdsOrder::touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes) {
@@ -300,23 +296,23 @@ void LdsOrder::touch_lane(const Touch& t, int lane, uint32_t at, uint32_t bytes)
     uint32_t covered = 15;
     if (at > word * 4) covered = covered << (at - word * 4) & 15;
     if (end < word * 4 + 4) covered &= 15u >> (word * 4 + 4 - end);
-    if (words.write[word] >= safe) check_write(t, lane, word, covered);
+    if (words.write(word) >= safe) check_write(t, lane, word, covered);
     if (t.writes) {
-      if (words.read[word] >= safe) check_readers(t, lane, word, covered);
-      words.write[word] = t.mark.code;
-      words.info[word] = (words.info[word] & ~15u) | covered;
+      if (words.read(word) >= safe) check_readers(t, lane, word, covered);
+      words.write(word) = t.mark.code;
+      words.info(word) = (words.info(word) & ~15u) | covered;
     } else {
-      const uint32_t kept = words.read[word] >= epoch ? words.info[word] : words.info[word] & 15;
-      words.read[word] = t.mark.code;
-      words.info[word] = kept | reader | covered << 4;
+      const uint32_t kept = words.read(word) >= epoch ? words.info(word) : words.info(word) & 15;
+      words.read(word) = t.mark.code;
+      words.info(word) = kept | reader | covered << 4;
     }
   }
 }
 
 // The last write of the word against this access.
 void LdsOrder::check_write(const Touch& t, int lane, uint32_t word, uint32_t covered) {
-  const Mark last(t.g.words.write[word]);
-  if ((t.g.words.info[word] & covered & 15) == 0) return;
+  const Mark last(t.g.words.write(word));
+  if ((t.g.words.info(word) & covered & 15) == 0) return;
   const char* what = t.writes ? "writes a word" : "reads a word";
   if (last.wave() == t.mark.wave()) {
     // Its own LDS operations are in order, and so are its own loads to LDS among each other.
@@ -345,8 +341,8 @@ void LdsOrder::check_write(const Touch& t, int lane, uint32_t word, uint32_t cov
 
 // Reads of the word by other waves against this write.
 void LdsOrder::check_readers(const Touch& t, int lane, uint32_t word, uint32_t covered) {
-  const Mark last(t.g.words.read[word]);
-  const uint32_t info = t.g.words.info[word];
+  const Mark last(t.g.words.read(word));
+  const uint32_t info = t.g.words.info(word);
   if ((info >> 4 & covered & 15) == 0) return;
   const char* checker = t.mark.dma() ? kDmaFlight : kRace;
   const uint32_t others = info >> 16 & ~(1u << t.mark.wave());
@@ -356,16 +352,17 @@ void LdsOrder::check_readers(const Touch& t, int lane, uint32_t word, uint32_t c
     report(t, lane, word, checker,
            "overwrites a word that wave " + std::to_string(other) + " reads, with no barrier between", last);
   } else if (last.wave() != t.mark.wave() && last.number() >= t.g.waves[last.wave()]->lds_ordered) {
+    // Proven kernels load over words whose reads were issued before the barrier and waited for after it.
     report(t, lane, word, checker,
            "overwrites a word that wave " + std::to_string(last.wave()) +
                " may still read: it did not wait on lgkmcnt before the barrier",
-           last);
+           last, reporter_.if_strict());
   }
 }
 
 void LdsOrder::report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what,
-                      Mark other) {
-  Finding* f = reporter_.open(t.w, t.i, checker, Severity::kError);
+                      Mark other, Severity severity) {
+  Finding* f = reporter_.open(t.w, t.i, checker, severity);
   if (f == nullptr) return;
   f->lane = lane;
   f->where = "LDS";

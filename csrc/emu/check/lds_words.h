@@ -24,14 +24,20 @@ struct Mark {
   bool atomic() const { return code & kAtomic; }
 };
 
+// Marks of 16 bytes of LDS side by side: an aligned access of a lane touches one or two cache lines.
 struct LdsWords {
-  // By dword. info: waves that read it since the barrier that `read` lies behind (high half), bytes that the
-  // last write (bits 3:0) and the last reads (bits 7:4) covered.
-  std::vector<uint32_t> write, read, info;
+  struct Block {
+    uint32_t write[4], read[4];
+    // Waves that read the dword since the barrier that `read` lies behind (high half), bytes that the last write
+    // (bits 3:0) and the last reads (bits 7:4) covered.
+    uint32_t info[4];
+  };
+  std::vector<Block> blocks;
 
-  void reset(uint32_t dwords) {
-    for (auto* v : {&write, &read, &info}) v->assign(dwords, 0);
-  }
+  void reset(uint32_t bytes) { blocks.assign((bytes + 15) / 16, Block{}); }
+  uint32_t& write(uint32_t word) { return blocks[word / 4].write[word % 4]; }
+  uint32_t& read(uint32_t word) { return blocks[word / 4].read[word % 4]; }
+  uint32_t& info(uint32_t word) { return blocks[word / 4].info[word % 4]; }
 };
 
 }  // namespace mi350::emu
