@@ -10,6 +10,7 @@
 #include "check/group_order.h"
 #include "check/part.h"
 #include "check/reporter.h"
+#include "check/undefined_memory.h"
 #include "watch.h"
 
 namespace mi350::emu {
@@ -21,6 +22,7 @@ struct LaunchChecks {
   LineWriters writers;
   std::mutex mutex;
   std::string errors;  // text of the findings that fail the launch
+  const std::shared_ptr<UndefinedMemory> undefined_memory = std::make_shared<UndefinedMemory>();
 
   std::unique_ptr<Watch> watch_for_thread();
 };

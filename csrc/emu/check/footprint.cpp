@@ -82,6 +82,7 @@ void Builder::classify() {
   if (is_memory()) classify_memory();
   if (starts("s_setreg")) t |= kIsSetreg;
   if (starts("s_getreg")) t |= kIsGetreg;
+  if (name_ == "s_setvskip") t |= kSkipsUnseen;
   if (name_ == "s_waitcnt") t |= kIsWaitcnt;
   if (starts("s_sendmsg") || starts("s_movrel")) t |= kNeedsM0;
 }
@@ -210,6 +211,7 @@ Footprint footprint_of(const Inst& i) {
 
 Footprints::Footprints(const Program& program)
     : first_(program.insts.data()),
+      size_(program.insts.size()),
       table_(static_cast<Footprint*>(std::calloc(program.insts.size(), sizeof(Footprint)))) {
   if (table_ == nullptr) throw std::bad_alloc();
 }

@@ -41,7 +41,7 @@ enum Trait : uint32_t {
   kReadsVccz = 1u << 17, kReadsExecz = 1u << 18, kNeedsM0 = 1u << 19, kIsPartialWrite = 1u << 20,
   kIsWideStore = 1u << 21, kIsDot = 1u << 22, kIsTransposeRead = 1u << 23, kIsWaitcnt = 1u << 24,
   kIsLdsDma = 1u << 25, kIsAtomic = 1u << 26, kMovesLanes = 1u << 27, kIsStore = 1u << 28,
-  kCountsVm = 1u << 29, kCountsLgkm = 1u << 30,
+  kCountsVm = 1u << 29, kCountsLgkm = 1u << 30, kSkipsUnseen = 1u << 31,
 };
 
 struct Footprint {
@@ -66,12 +66,14 @@ class Footprints {
   }
   size_t index(const Inst& i) const { return static_cast<size_t>(&i - first_); }
   const Inst& inst(size_t index) const { return first_[index]; }
+  size_t size() const { return size_; }
 
  private:
   struct Free {
     void operator()(Footprint* p) const { std::free(p); }
   };
   const Inst* first_;
+  size_t size_;
   std::unique_ptr<Footprint[], Free> table_;  // pages that no instruction touched cost nothing
 };
 

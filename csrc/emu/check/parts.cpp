@@ -4,6 +4,7 @@
 #include "check/group_order.h"
 #include "check/lds_order.h"
 #include "check/stuck_barrier.h"
+#include "check/register_checks.h"
 
 namespace mi350::emu {
 
@@ -13,6 +14,7 @@ Parts make_parts(LaunchChecks& shared, Reporter& reporter) {
   parts.push_back(make_group_order(reporter, shared.writers));
   parts.push_back(make_access_counts(reporter));
   parts.push_back(make_stuck_barrier(reporter));
+  parts.push_back(make_register_checks(reporter, shared.undefined_memory));
   return parts;
 }
 
