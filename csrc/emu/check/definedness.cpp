@@ -3,18 +3,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <string_view>
 
 #include "dispatch.h"
 #include "exec.h"
 
 namespace mi350::emu {
 namespace {
-
-bool is_memory(const Inst& i) {
-  return i.row->encoding == Encoding::kSmem || i.row->encoding >= Encoding::kDs;
-}
-bool named(const Inst& i, std::string_view start) { return std::string_view(i.row->mnemonic).starts_with(start); }
 
 // SGPRs that the hardware fills: user SGPRs, then workgroup ids and info.
 unsigned started_sgprs(const KernelInfo& k) {
@@ -74,10 +68,10 @@ void Definedness::before(Wave& w, const Inst& i, const Footprint& f) {
   ShadowRegisters& s = waves_[w.watch_slot]->registers;
   accesses_ = 0;
   ran_on_image_ = false;
-  if (is_memory(i)) {
+  if (f.is(kIsMemory)) {
     if (f.is(kMovesLanes)) {
       for (unsigned n = 0; n < f.read_count; ++n)
-        if (f.reads[n].role == kRoleAddress && !named(i, "ds_swizzle"))
+        if (f.reads[n].role == kRoleAddress && !form_of(*i.row).swizzle)
           check_operand(w, i, f.reads[n], w.exec(), "a lane address", s);
       return compute(w, i, f, s);
     }
@@ -89,12 +83,12 @@ void Definedness::before(Wave& w, const Inst& i, const Footprint& f) {
 
 void Definedness::compute(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s) {
   const uint64_t exec = w.exec();
-  if (named(i, "s_setreg") || named(i, "s_setvskip")) {
+  if (f.is(kIsSetreg | kIsSetvskip)) {
     for (unsigned n = 0; n < f.read_count; ++n) check_operand(w, i, f.reads[n], 0, "a mode of the wave", s);
-    if (named(i, "s_setvskip")) s.define_all_scalars();
+    if (f.is(kIsSetvskip)) s.define_all_scalars();
     return;
   }
-  if (f.is(kIsLaneOp) && move_between_lanes(w, i, s)) return check_scalar_results(w, i, f, s);
+  if (f.is(kIsLaneOp) && move_between_lanes(w, i, f, s)) return check_scalar_results(w, i, f, s);
   const bool all_lanes = f.is(kIsMfma | kIsPermlane);
   bool known = true;
   const uint64_t read_lanes = all_lanes || f.is(kMovesLanes) ? ~0ull : exec;
@@ -111,17 +105,16 @@ void Definedness::compute(Wave& w, const Inst& i, const Footprint& f, ShadowRegi
 }
 
 // v_readlane and the like: one lane moves, whatever the others hold. False: the lane is not known.
-bool Definedness::move_between_lanes(Wave& w, const Inst& i, ShadowRegisters& s) {
-  const bool first = named(i, "v_readfirstlane"), write = named(i, "v_writelane");
+bool Definedness::move_between_lanes(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s) {
   unsigned lane = w.exec() != 0 ? static_cast<unsigned>(std::countr_zero(w.exec())) : 0;
-  if (!first) {
+  if (!f.is(kIsFirstLane)) {
     if (i.src[1] < 128 && s.scalar(i.src[1]) != 0) return false;
     lane = base::read_s32(w, i, i.src[1]) & 63;
   }
   uint32_t undefined = 0;
   if (i.src[0] >= kVgpr0 && i.src[0] < kRegisterCodes) undefined = s.lane(i.src[0] - kVgpr0, lane);
   else if (i.src[0] < 128) undefined = s.scalar(i.src[0]);
-  if (write) s.set_lane(i.dst - kVgpr0, lane, undefined);
+  if (f.is(kIsWritelane)) s.set_lane(i.dst - kVgpr0, lane, undefined);
   else if (i.dst < 128) s.set_scalar(i.dst, undefined);
   return true;
 }
@@ -139,6 +132,7 @@ void Definedness::check_branch(Wave& w, const Inst& i, const Footprint& f, Shado
 }
 
 void Definedness::check_scalar_results(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s) {
+  if (!f.is(kWritesExecOrM0)) [[likely]] return;
   for (unsigned n = 0; n < f.write_count; ++n) {
     const RegisterSpan r = f.writes[n];
     if (r.first == kM0) check_operand(w, i, r, 0, "M0", s);

@@ -37,7 +37,7 @@ class Definedness {
   };
 
   void compute(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
-  bool move_between_lanes(Wave& w, const Inst& i, ShadowRegisters& s);
+  bool move_between_lanes(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
   void check_branch(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
   void check_scalar_results(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
   void start_memory(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
@@ -45,8 +45,8 @@ class Definedness {
   void report(const Wave& w, const Inst& i, RegisterSpan r, int lane, const char* what);
 
   void access_global(Wave& w, const Inst& i, const Footprint& f, const Access& a, WaveState& s);
-  void check_store(Wave& w, const Inst& i, RegisterSpan data, const Access& a, ShadowRegisters& s);
-  void load_undefined(const Inst& i, RegisterSpan to, const Access& a, ShadowRegisters& s);
+  void check_store(Wave& w, const Inst& i, const Footprint& f, RegisterSpan data, const Access& a, ShadowRegisters& s);
+  void load_undefined(const Footprint& f, const Access& a, ShadowRegisters& s);
   void access_lds(Wave& w, const Inst& i, const Footprint& f, const Access& a, WaveState& s);
   void lds_atomic(const Inst& i, const Footprint& f, const Access& a, uint8_t* image, ShadowRegisters& s);
   void fill_lds(const Wave& w, const Access& a);

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <string_view>
 
 #include "check/definedness.h"
 
@@ -14,10 +13,6 @@ namespace {
 
 // Rows that stand in for the data and the result while a handler runs on the images: behind every address.
 constexpr unsigned kSpareRow = 480, kSpareRows = 24, kResultRow = 480, kDataRow = 488, kData1Row = 496;
-
-bool contains(const Inst& i, std::string_view part) {
-  return std::string_view(i.row->mnemonic).find(part) != std::string_view::npos;
-}
 
 const RegisterSpan* span_with(const Footprint& f, uint16_t role, unsigned nth = 0) {
   for (unsigned n = 0; n < f.read_count; ++n)
@@ -73,10 +68,10 @@ void Definedness::start_memory(Wave& w, const Inst& i, const Footprint& f, Shado
   }
   if (f.is(kIsLds) || i.row->encoding == Encoding::kScratch || f.write_count == 0) return;
   const RegisterSpan to = f.writes[0];
-  if (!contains(i, "_d16") || s.defined(to, exec)) {
+  if (!f.is(kIsD16) || s.defined(to, exec)) {
     s.define(to, exec);
   } else {
-    const uint32_t kept = contains(i, "_hi") ? 0xffff : 0xffff0000;
+    const uint32_t kept = f.is(kIsD16High) ? 0xffff : 0xffff0000;
     for (unsigned l = 0; l < kLanes; ++l)
       if (exec >> l & 1) s.set_lane(to.first - kVgpr0, l, s.lane(to.first - kVgpr0, l) & kept);
   }
@@ -94,14 +89,15 @@ void Definedness::access(Wave& w, const Inst& i, const Footprint& f, const Acces
 
 void Definedness::access_global(Wave& w, const Inst& i, const Footprint& f, const Access& a, WaveState& s) {
   if (a.kind != Access::kLoad) {
-    if (const RegisterSpan* data = span_with(f, kRoleData)) check_store(w, i, *data, a, s.registers);
+    if (const RegisterSpan* data = span_with(f, kRoleData)) check_store(w, i, f, *data, a, s.registers);
   } else if (f.write_count != 0 && !memory_->empty()) {
-    load_undefined(i, f.writes[0], a, s.registers);
+    load_undefined(f, a, s.registers);
   }
 }
 
-void Definedness::check_store(Wave& w, const Inst& i, RegisterSpan data, const Access& a, ShadowRegisters& s) {
-  const bool narrow = a.bytes < 4, high = narrow && contains(i, "_d16_hi");
+void Definedness::check_store(Wave& w, const Inst& i, const Footprint& f, RegisterSpan data, const Access& a,
+                              ShadowRegisters& s) {
+  const bool narrow = a.bytes < 4, high = narrow && f.is(kIsD16High);
   const uint32_t bits = (narrow ? (1u << 8 * a.bytes) - 1 : ~0u) << (high ? 16 : 0);
   const bool clean = s.defined(data, a.mask);
   if (clean && memory_->empty()) return;
@@ -121,17 +117,18 @@ void Definedness::check_store(Wave& w, const Inst& i, RegisterSpan data, const A
   }
 }
 
-void Definedness::load_undefined(const Inst& i, RegisterSpan to, const Access& a, ShadowRegisters& s) {
-  const bool high = contains(i, "_d16_hi");
+void Definedness::load_undefined(const Footprint& f, const Access& a, ShadowRegisters& s) {
+  const RegisterSpan to = f.writes[0];
+  const bool high = f.is(kIsD16High);
   for (uint64_t mask = a.mask; mask != 0; mask &= mask - 1) {
     const int lane = std::countr_zero(mask);
     for (unsigned d = 0; d < to.count && static_cast<int>(4 * d) < a.bytes_of(lane); ++d) {
       uint32_t undefined = memory_->load(a.address(lane) + 4 * d, static_cast<unsigned>(std::min(a.bytes, 4)));
       if (undefined == 0) continue;
-      if (a.bytes < 4) undefined = high ? 0xffff0000 : contains(i, "_d16") ? 0xffff : ~0u;
-      const auto code = static_cast<uint16_t>(to.first + d);
-      if (code < kVgpr0) s.set_scalar(code, undefined);
-      else s.set_lane(code - kVgpr0, static_cast<unsigned>(lane), undefined | s.lane(code - kVgpr0, static_cast<unsigned>(lane)));
+      if (a.bytes < 4) undefined = high ? 0xffff0000 : f.is(kIsD16) ? 0xffff : ~0u;
+      const unsigned code = to.first + d, l = static_cast<unsigned>(lane);
+      if (code < kVgpr0) s.set_scalar(static_cast<uint16_t>(code), undefined);
+      else s.set_lane(code - kVgpr0, l, undefined | s.lane(code - kVgpr0, l));
     }
   }
 }
@@ -166,7 +163,7 @@ void Definedness::access_lds(Wave& w, const Inst& i, const Footprint& f, const A
       to.count /= 2;
       to.first = static_cast<uint16_t>(to.first + nth * to.count);
     }
-    const bool merges = contains(i, "_d16") && !registers.defined(to, w.exec());
+    const bool merges = f.is(kIsD16) && !registers.defined(to, w.exec());
     if (!merges && all_defined(image, a)) return registers.define(to, w.exec());
   }
   run_on_image(w, i, f, s);

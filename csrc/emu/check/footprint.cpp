@@ -49,6 +49,7 @@ class Builder {
     const bool is_register = code < 128 || code == kScc || (code >= kVgpr0 && code < kRegisterCodes);
     if (!is_register || count == 0 || out_.write_count == std::size(out_.writes)) return;
     out_.writes[out_.write_count++] = {code, static_cast<uint8_t>(count), 0};
+    if (code == kM0 || code == kExecLo || code == kExecHi) out_.traits |= kWritesExecOrM0;
   }
 
   void classify();
@@ -66,7 +67,7 @@ class Builder {
 };
 
 void Builder::classify() {
-  uint32_t& t = out_.traits;
+  uint64_t& t = out_.traits;
   switch (i_.row->timing) {
     case IsaClass::kSalu: t |= kIsSalu; break;
     case IsaClass::kSmem: t |= kIsSmem; break;
@@ -82,36 +83,40 @@ void Builder::classify() {
   if (is_memory()) classify_memory();
   if (starts("s_setreg")) t |= kIsSetreg;
   if (starts("s_getreg")) t |= kIsGetreg;
-  if (name_ == "s_setvskip") t |= kSkipsUnseen;
+  if (name_ == "s_setvskip") t |= kIsSetvskip;
   if (name_ == "s_waitcnt") t |= kIsWaitcnt;
   if (starts("s_sendmsg") || starts("s_movrel")) t |= kNeedsM0;
 }
 
 void Builder::classify_valu() {
-  uint32_t& t = out_.traits;
+  uint64_t& t = out_.traits;
   if (i_.lane_mode == LaneMode::kDpp) t |= kIsDpp | kMovesLanes;
-  if (starts("v_readlane") || starts("v_readfirstlane")) t |= kIsReadlane | kIsLaneOp | kMovesLanes;
-  if (starts("v_writelane")) t |= kIsLaneOp | kMovesLanes;
+  if (starts("v_readlane") || starts("v_readfirstlane")) t |= kIsReadlane;
+  if (starts("v_readfirstlane")) t |= kIsFirstLane;
+  if (starts("v_writelane")) t |= kIsWritelane;
+  if (t & (kIsReadlane | kIsWritelane)) t |= kIsLaneOp | kMovesLanes;
   if (starts("v_permlane")) t |= kIsPermlane | kMovesLanes;
   if (starts("v_div_fmas")) t |= kIsDivFmas;
   if (starts("v_cmpx")) t |= kIsCmpx;
-  if (starts("v_dot")) t |= kIsDot;
+  if (!(t & kIsTrans)) t |= kOtherThanTrans;
+  if (!starts("v_dot")) t |= kOtherThanDot;
   const bool sdwa_part = i_.lane_mode == LaneMode::kSdwa && encoding() != Encoding::kVopc && i_.dst_sel < 6;
   const bool half_part = form_.packed == 0 && ((i_.op_sel & 8) != 0 || (has("cvt") && (i_.op_sel & 12) != 0));
   if (sdwa_part || half_part) t |= kIsPartialWrite;
 }
 
 void Builder::classify_memory() {
-  uint32_t& t = out_.traits;
+  uint64_t& t = out_.traits;
+  t |= kIsMemory;
   const bool moves_only = starts("ds_swizzle") || starts("ds_permute") || starts("ds_bpermute");
   if (moves_only) t |= kMovesLanes;
   if (starts("ds_read") && has("_tr_")) t |= kIsTransposeRead;
   if (has("_addtid") || i_.lds) t |= kNeedsM0;
-  if (i_.lds) t |= kIsLdsDma;
+  if (has("_d16")) t |= kIsD16;
+  if (has("_d16_hi")) t |= kIsD16High;
   if (has("atomic")) t |= kIsAtomic;
   // LDS read-modify-write: data goes in, and it is neither a store nor a lane permutation.
   if (encoding() == Encoding::kDs && form_.find('q') && !has("_write") && !moves_only) t |= kIsAtomic;
-  if (form_.find('q') && !(t & kIsAtomic) && !moves_only) t |= kIsStore;
   const bool wide = dwords('q') >= 3 || has("cmpswap_x2");
   // A buffer store with a register in soffset has one more cycle to read its data.
   const bool spare_cycle = encoding() == Encoding::kMubuf && i_.soffset < 128;
@@ -180,7 +185,7 @@ void Builder::memory_operands() {
   read(i_.data1, dwords('r'), kRoleData);
   const unsigned result = form_.find('d') ? dwords('d') : form_.find('D') ? dwords('D') : dwords('q');
   if (i_.dst != kNoOperand) {
-    if (has("_d16")) read(i_.dst, result, kRoleOld);
+    if (out_.traits & kIsD16) read(i_.dst, result, kRoleOld);
     write(i_.dst, result);
   }
   if ((out_.traits & kNeedsM0) != 0) read(kM0, 1, kRoleBase);

@@ -33,24 +33,28 @@ struct RegisterSpan {
   uint16_t role = 0;
 };
 
-enum Trait : uint32_t {
+enum Trait : uint64_t {
   kIsSalu = 1u << 0, kIsValu = 1u << 1, kIsTrans = 1u << 2, kIsMfma = 1u << 3, kIsVmem = 1u << 4,
-  kIsLds = 1u << 5, kIsSmem = 1u << 6, kIsFlat = 1u << 7, kIsBranch = 1u << 8,
-  kIsDpp = 1u << 9, kIsReadlane = 1u << 10, kIsLaneOp = 1u << 11, kIsPermlane = 1u << 12,
-  kIsDivFmas = 1u << 13, kIsSetreg = 1u << 14, kIsGetreg = 1u << 15, kIsCmpx = 1u << 16,
-  kReadsVccz = 1u << 17, kReadsExecz = 1u << 18, kNeedsM0 = 1u << 19, kIsPartialWrite = 1u << 20,
-  kIsWideStore = 1u << 21, kIsDot = 1u << 22, kIsTransposeRead = 1u << 23, kIsWaitcnt = 1u << 24,
-  kIsLdsDma = 1u << 25, kIsAtomic = 1u << 26, kMovesLanes = 1u << 27, kIsStore = 1u << 28,
-  kCountsVm = 1u << 29, kCountsLgkm = 1u << 30, kSkipsUnseen = 1u << 31,
+  kIsLds = 1u << 5, kIsSmem = 1u << 6, kIsFlat = 1u << 7, kIsBranch = 1u << 8, kIsMemory = 1u << 9,
+  kIsDpp = 1u << 10, kIsReadlane = 1u << 11, kIsFirstLane = 1u << 12, kIsWritelane = 1u << 13,
+  kIsLaneOp = 1u << 14,                 // any of the three
+  kIsPermlane = 1u << 15, kMovesLanes = 1u << 16, kIsDivFmas = 1u << 17, kIsCmpx = 1u << 18,
+  kOtherThanTrans = 1u << 19,           // VALU that is not transcendental
+  kOtherThanDot = 1u << 20,             // VALU that is not a dot product
+  kIsPartialWrite = 1u << 21, kReadsVccz = 1u << 22, kReadsExecz = 1u << 23,
+  kIsSetreg = 1u << 24, kIsGetreg = 1u << 25, kIsSetvskip = 1u << 26, kNeedsM0 = 1u << 27,
+  kWritesExecOrM0 = 1u << 28, kIsWaitcnt = 1u << 29, kCountsVm = 1u << 30, kCountsLgkm = 1u << 31,
+  kIsWideStore = 1ull << 32, kIsAtomic = 1ull << 33, kIsTransposeRead = 1ull << 34,
+  kIsD16 = 1ull << 35, kIsD16High = 1ull << 36,
 };
 
 struct Footprint {
   RegisterSpan reads[10], writes[4];
   uint8_t read_count = 0, write_count = 0;
   bool ready = false;
-  uint32_t traits = 0;
+  uint64_t traits = 0;
 
-  bool is(uint32_t t) const { return (traits & t) != 0; }
+  bool is(uint64_t t) const { return (traits & t) != 0; }
 };
 
 Footprint footprint_of(const Inst& i);

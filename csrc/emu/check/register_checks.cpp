@@ -45,7 +45,7 @@ class RegisterChecks final : public Part {
     wait_states_.before(w, i, f);
     if (f.is(kIsTransposeRead | kIsMfma) && w.exec() != ~0ull) [[unlikely]] exec_not_full(w, i, f);
     definedness_.before(w, i, f);
-    if (f.is(kSkipsUnseen)) [[unlikely]] in_flight_.forget(w);
+    if (f.is(kIsSetvskip)) [[unlikely]] in_flight_.forget(w);
   }
   void access(Wave& w, const Inst& i, const Access& a) override { definedness_.access(w, i, footprints_.of(i), a); }
 

@@ -28,16 +28,6 @@ bool overlap(RegisterSpan a, RegisterSpan b) {
   return a.first < b.first + b.count && b.first < a.first + a.count;
 }
 
-// Selections that one trait alone does not make.
-constexpr uint64_t kOtherValu = 1ull << 40;     // VALU that is not transcendental
-constexpr uint64_t kOtherThanDot = 1ull << 41;  // VALU that is not a dot product
-uint64_t traits_of(const Footprint& f) {
-  uint64_t t = f.traits;
-  if (f.is(kIsValu) && !f.is(kIsTrans)) t |= kOtherValu;
-  if (f.is(kIsValu) && !f.is(kIsDot)) t |= kOtherThanDot;
-  return t;
-}
-
 struct Wait {
   const char* name;
   uint64_t producer;
@@ -76,7 +66,7 @@ unsigned slots(const Inst& i) {
 
 // Nothing that a rule names.
 bool harmless(const Footprint& f) {
-  constexpr uint32_t kInvolved = kIsValu | kIsMfma | kIsVmem | kIsLds | kNeedsM0 | kIsSetreg | kIsGetreg;
+  constexpr uint64_t kInvolved = kIsValu | kIsMfma | kIsVmem | kIsLds | kNeedsM0 | kIsSetreg | kIsGetreg;
   return !f.is(kInvolved);
 }
 
@@ -130,9 +120,8 @@ void WaitStates::judge(Wave& w, const Inst& i, const Footprint& f) {
 
 void WaitStates::judge_pair(Wave& w, const Inst& producer, const Footprint& before, const Inst& i,
                             const Footprint& f, unsigned found) {
-  const uint64_t makes = traits_of(before), uses = traits_of(f);
   for (const Wait& row : kWaits) {
-    if (found >= row.states || !(makes & row.producer) || !(uses & row.consumer)) continue;
+    if (found >= row.states || !before.is(row.producer) || !f.is(row.consumer)) continue;
     for (unsigned n = 0; n < before.write_count; ++n) {
       const RegisterSpan written = before.writes[n];
       if (!belongs(written, row.written)) continue;
