@@ -76,6 +76,12 @@ constexpr Fault kFaults[] = {
     {"undefined_transpose", kUndefined, "global_store_dword", "v12", "store", 4},
     {"undefined_readlane", kUndefined, "s_mov_b32", "m0", "M0"},
     {"undefined_bits", kUndefined, "global_store_dword", "v61", "store", 0},
+    {"undefined_bpermute", kUndefined, "global_store_dword", "v11", "store", 0},
+    {"undefined_dpp", kUndefined, "global_store_dword", "v10", "store", 32},
+    {"undefined_sdwa", kUndefined, "global_store_dword", "v62", "store", 0},
+    {"undefined_select", kUndefined, "global_store_dword", "v62", "store", 0},
+    {"undefined_lds_atomic", kUndefined, "global_store_dword", "v10", "store", 0},
+    {"undefined_d16", kUndefined, "global_store_dword", "v60", "store", 0},
     {"undefined_mfma_row", kUndefined, "global_store_dword", "v23", "store", 0},
 };
 
@@ -131,6 +137,13 @@ TEST(RegisterChecks, UndefinedScratchIsFound) {
     }
   }
   mi350emuClearFindings();
+}
+
+TEST(RegisterChecks, UndefinedBitsComeBackFromGlobalMemory) {
+  const Findings all = findings_of("undefined_reload");
+  ASSERT_EQ(all.size(), 2u) << nlohmann::json(all).dump(1);
+  EXPECT_EQ(all[0].at("where"), "v60");
+  EXPECT_EQ(all[1].at("where"), "v11");
 }
 
 TEST(RegisterChecks, RulesThatHardwareBreaksAdviseWithoutStrictness) {
