@@ -65,7 +65,7 @@ void InFlight::report(Wave& w, const Inst& i, State& s, RegisterSpan used, bool 
       if (load.to.count == 0 || !overlap(load.to, used)) continue;
       // Results of one ordered queue arrive in order: the later load wins.
       if (write && into == q && q != kUnordered) continue;
-      if (Finding* found = reporter_.open(w, i, "register-in-flight", Severity::kError)) {
+      if (Finding* found = reporter_.open(w, i, "register-in-flight", reporter_.if_strict())) {
         const size_t newer = loads.size() - 1 - n;
         std::string wait = q == kVm ? "vmcnt(" + std::to_string(newer) + ")"
                            : q == kLds ? "lgkmcnt(" + std::to_string(newer) + ")" : "";

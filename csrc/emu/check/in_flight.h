@@ -3,6 +3,8 @@
 //   vmcnt    vector memory, in order; a load to LDS and a store count without a register
 //   lgkmcnt  LDS in order among LDS; scalar memory in any order, so that only 0 says that it has arrived
 //   FLAT     counts in both, in any order: needs 0 of both
+// Proven code breaks even this: AITER's fp8 attention (fwd_hd128_fp8) waits on lgkmcnt(8) with eight reads out
+// and uses the oldest, some 60 clocks after it was sent. So it is an error for our objects only.
 // A store reads its data when it issues: overwriting them later is no fault here (wait_states has the slots).
 #pragma once
 #include <cstdint>

@@ -76,13 +76,19 @@ constexpr Fault kFaults[] = {
     {"undefined_transpose", kUndefined, "global_store_dword", "v12", "store", 4},
     {"undefined_readlane", kUndefined, "s_mov_b32", "m0", "M0"},
     {"undefined_bits", kUndefined, "global_store_dword", "v61", "store", 0},
+    {"undefined_bpermute", kUndefined, "global_store_dword", "v11", "store", 0},
+    {"undefined_dpp", kUndefined, "global_store_dword", "v10", "store", 32},
+    {"undefined_sdwa", kUndefined, "global_store_dword", "v62", "store", 0},
+    {"undefined_select", kUndefined, "global_store_dword", "v62", "store", 0},
+    {"undefined_lds_atomic", kUndefined, "global_store_dword", "v10", "store", 0},
+    {"undefined_d16", kUndefined, "global_store_dword", "v60", "store", 0},
     {"undefined_mfma_row", kUndefined, "global_store_dword", "v23", "store", 0},
 };
 
 using Findings = std::vector<nlohmann::json>;
 
 Findings findings_of(const std::string& name) {
-  const Setting mode("TORCH_MI350_EMU", "check");
+  const Setting mode("TORCH_MI350_EMU_MODE", "check");
   const Setting report_only("TORCH_MI350_EMU_FINDINGS", "report");
   mi350emuClearFindings();
   std::vector<uint32_t> numbers(4096);
@@ -118,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Registers, RegisterFaults, ::testing::ValuesIn(kFaults)
                          [](const auto& info) { return std::string(info.param.kernel); });
 
 TEST(RegisterChecks, UndefinedScratchIsFound) {
-  const Setting mode("TORCH_MI350_EMU", "check");
+  const Setting mode("TORCH_MI350_EMU_MODE", "check");
   const Setting report_only("TORCH_MI350_EMU_FINDINGS", "report");
   const Buffer<uint32_t> out(64);
   for (const uint32_t n : {0u, 3u}) {
@@ -133,18 +139,25 @@ TEST(RegisterChecks, UndefinedScratchIsFound) {
   mi350emuClearFindings();
 }
 
+TEST(RegisterChecks, UndefinedBitsComeBackFromGlobalMemory) {
+  const Findings all = findings_of("undefined_reload");
+  ASSERT_EQ(all.size(), 2u) << nlohmann::json(all).dump(1);
+  EXPECT_EQ(all[0].at("where"), "v60");
+  EXPECT_EQ(all[1].at("where"), "v11");
+}
+
 TEST(RegisterChecks, RulesThatHardwareBreaksAdviseWithoutStrictness) {
   const Setting strict("TORCH_MI350_EMU_STRICT", "0");
-  for (const char* name : {"m0_to_dma", "undefined_store"}) {
+  for (const char* name : {"m0_to_dma", "undefined_store", "vmem_read"}) {
     const Findings all = findings_of(name);
     ASSERT_EQ(all.size(), 1u);
     EXPECT_EQ(all[0].at("severity"), "advisory");
   }
-  EXPECT_EQ(findings_of("vmem_read").at(0).at("severity"), "error");
+  EXPECT_EQ(findings_of("exec_transpose").at(0).at("severity"), "error");
 }
 
 TEST(RegisterChecks, AnErrorFailsTheLaunch) {
-  const Setting mode("TORCH_MI350_EMU", "check");
+  const Setting mode("TORCH_MI350_EMU_MODE", "check");
   const Buffer<uint32_t> out(4096), in(4096);
   EXPECT_EQ(launch(kernel("register_faults", "vmem_read"), {}, out.get(), in.get()), kLaunchFailure);
   EXPECT_NE(report().find("register-in-flight"), std::string::npos) << report();

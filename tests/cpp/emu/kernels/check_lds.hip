@@ -65,7 +65,7 @@ PAIR(bytes, (u32* out), (out)) {
   const u32 at = offset_of(tile) + 4 * (lane_x() & 63) + (kFixed ? wave() : 0);
   asm volatile("ds_write_b8 %0, %1\n s_waitcnt lgkmcnt(0)" ::"v"(at), "v"(lane_x()) : "memory");
   bare_barrier();
-  out[lane_x()] = read_lds(offset_of(tile) + 4 * (lane_x() & 63));
+  out[lane_x()] = read_lds(offset_of(tile) + 4 * (lane_x() & 63)) & 0xff;
 }
 // Sums by atomics of both waves need no order among each other, their reader does.
 PAIR(sum, (u32* out), (out)) {

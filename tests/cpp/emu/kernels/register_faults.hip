@@ -121,6 +121,24 @@ CASE(undefined_bits, "v_or_b32 v61, 0xff00ffff, v60\n" STORE("v61"))
 CASE(undefined_bits_ok, "v_xor_b32 v61, v60, v60\n v_or_b32 v62, -1, v60\n v_bfi_b32 v63, -1, v2, v60\n"
      "v_lshlrev_b32 v64, 16, v60\n v_and_b32 v64, 0xffff, v64\n v_add_u32 v61, v61, v62\n v_add_u32 v63, v63, v64\n"
      "v_add_u32 v61, v61, v63\n" STORE("v61"))
+#define LOW_LANES_SET LOW_LANES "v_mov_b32 v60, 1\n" ALL_LANES
+CASE(undefined_bpermute, LOW_LANES_SET "v_mov_b32 v10, 80\n ds_bpermute_b32 v11, v10, v60\n s_waitcnt lgkmcnt(0)\n" STORE("v11"))
+CASE(undefined_bpermute_ok, LOW_LANES_SET "v_mov_b32 v10, 12\n ds_bpermute_b32 v11, v10, v60\n s_waitcnt lgkmcnt(0)\n" STORE("v11"))
+CASE(undefined_dpp, LOW_LANES_SET "s_nop 1\n v_mov_b32_dpp v10, v60 row_bcast:31\n s_mov_b32 exec_lo, 0\n" STORE("v10") ALL_LANES)
+CASE(undefined_dpp_ok, LOW_LANES_SET "s_nop 1\n v_mov_b32_dpp v10, v60 row_shr:1 bound_ctrl:0\n s_mov_b64 exec, 0xffff\n" STORE("v10") ALL_LANES)
+// The low half of v61 is defined.
+#define HALF "s_mov_b32 s60, 0xffff\n v_bfi_b32 v61, s60, v2, v60\n"
+#define SDWA_SUM(word) HALF "v_add_u32_sdwa v62, v61, v2 dst_sel:DWORD src0_sel:" word " src1_sel:DWORD\n" STORE("v62")
+CASE(undefined_sdwa, SDWA_SUM("WORD_1"))
+CASE(undefined_sdwa_ok, SDWA_SUM("WORD_0"))
+CASE(undefined_select, "v_mov_b32 v61, 1\n s_mov_b64 vcc, 0xff\n v_cndmask_b32 v62, v61, v60, vcc\n" STORE("v62"))
+CASE(undefined_select_ok, "v_mov_b32 v61, 1\n s_mov_b64 vcc, 0\n v_cndmask_b32 v62, v61, v60, vcc\n" STORE("v62"))
+PAIR(undefined_lds_atomic, "", "ds_write_b32 v2, v2", "ds_add_u32 v2, v2\n ds_read_b32 v10, v2\n s_waitcnt lgkmcnt(0)\n" STORE("v10"))
+#define LOW_HALF "global_load_short_d16 v60, v2, s[4:5]\n s_waitcnt vmcnt(0)\n"
+CASE(undefined_d16, LOW_HALF STORE("v60"))
+CASE(undefined_d16_ok, LOW_HALF "global_store_short v2, v60, s[6:7]\n")
+CASE(undefined_reload, STORE("v60") "s_waitcnt vmcnt(0)\n global_load_dword v10, v2, s[6:7]\n s_waitcnt vmcnt(0)\n"
+     "v_and_b32 v11, 4, v10\n global_load_dword v12, v11, s[4:5]\n")
 // Row 3 of A is undefined: D holds it in register 3 of lanes 0-15, the other registers are clean.
 #define ROW_3_MISSING                                                                             \
   "v_mov_b32 v12, 0\n v_mov_b32 v13, 0\n s_mov_b64 s[70:71], exec\n s_andn2_b64 exec, exec, 8\n"  \
