@@ -3,6 +3,7 @@
 // access here is complete when its instruction is.
 #include "exec.h"
 #include "decode.h"
+#include "watch.h"
 
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
@@ -78,7 +79,11 @@ void run_skipping(Wave& w) {
   for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
     if (n == kSkipLimit) return w.stop("VSKIP was still set after 1048576 instructions");
     const Inst& next = w.program->insts[w.pc++];
-    if (!skipped(next)) next.exec(w, next);
+    if (!skipped(next)) {
+      if (w.watch) [[unlikely]] w.watch->before(w, next);
+      next.exec(w, next);
+      if (w.watch) [[unlikely]] w.watch->after(w, next);
+    }
     if (w.status == WaveStatus::kRunning) continue;
     if (w.status == WaveStatus::kYield) { w.status = WaveStatus::kRunning; continue; }
     if (w.status == WaveStatus::kBarrier) w.stop("s_barrier while VSKIP is set");
