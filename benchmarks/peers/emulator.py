@@ -17,7 +17,6 @@ import torch
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HOST_TO_DEVICE, DEVICE_TO_HOST = 1, 2
 EXTRA_POINTER, EXTRA_SIZE, EXTRA_END = 1, 2, 3
-MODES = {"fast": 0, "check": 1}
 
 
 class EmulatorError(RuntimeError):
@@ -133,15 +132,15 @@ class Emulator:
         return {name: getattr(out, name) for name, _ in Counters._fields_}
 
     def set_mode(self, mode: str) -> None:
-        if not hasattr(self.library, "mi350emuSetMode"):
-            if mode != "fast":
-                raise EmulatorError(f"{self.path} has no check mode")
-            return
-        self.call("mi350emuSetMode", MODES[mode])
+        """fast or check; a library without checkers knows only fast."""
+        if hasattr(self.library, "mi350emuSetMode"):
+            self.call("mi350emuSetMode", mode.encode())
+        elif mode != "fast":
+            raise EmulatorError(f"{self.path} has no check mode")
 
     def findings(self) -> list[dict]:
-        """Of check mode; empty for a library without checkers."""
+        """What check mode found so far; empty for a library without checkers."""
         if not hasattr(self.library, "mi350emuFindings"):
             return []
         self.library.mi350emuFindings.restype = ctypes.c_char_p
-        return json.loads(self.library.mi350emuFindings() or b"[]")
+        return json.loads(self.library.mi350emuFindings())["findings"]

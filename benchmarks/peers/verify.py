@@ -1,11 +1,12 @@
 """Runs a folder of other people's gfx950 code objects in the emulator and compares each with a reference.
 
-    benchmarks/peers/verify FOLDER FAMILY [--only GLOB] [--check] [--json FILE] [--timeout S] [--list]
+    benchmarks/peers/verify FOLDER FAMILY [--only GLOB ...] [--check] [--json FILE] [--timeout S] [--list]
 
 Columns: object (and case), instructions and distinct mnemonics of its text as `mi350-emu dis` decodes it, max error
-of the worst element and the limit of that element, pass or fail, findings of check mode that are advisories (with
---check), seconds. Exit status 1: a case failed, or the folder has no object of the family. Every case runs in its
-own process: a crash or an endless kernel costs that case only.
+of the worst element and the limit of that element, pass or fail, advisories of check mode (with --check), seconds.
+Findings that check mode calls errors are listed below their row; they do not decide, the result does. Exit status 1: a
+case failed, or the folder has no object of the family. Every case runs in its own process: a crash or an endless
+kernel costs that case only.
 
 examples:
     benchmarks/peers/verify build/peers/triton-3.6.0 triton
@@ -24,7 +25,10 @@ import subprocess
 import sys
 import time
 
-import torch
+try:
+    import torch
+except ModuleNotFoundError:
+    sys.exit(f"verify: {sys.executable} has no torch: run ./test once, or name an interpreter with PYTHON=")
 
 import emulator
 import families
@@ -96,7 +100,10 @@ def show(row: dict, width: int) -> str:
     text = (f"{row['case']:<{width}} {row['instructions']:>8} {row['mnemonics']:>5}  {limits:>22}  {row['status']}"
             f"  {row['advisories']:>4}  {row['seconds']:>6.1f}")
     if row["status"] != "pass":
-        text += "\n" + "\n".join("    " + line for line in row["detail"].splitlines())
+        text += "".join("\n    " + line for line in row["detail"].splitlines())
+    for found in row.get("findings", []):
+        if found.get("severity") == "error":
+            text += f"\n    {found.get('checker')} at {found.get('pc', 0):#x}, {found.get('disassembly')}: {found.get('message')}"
     return text
 
 
@@ -104,7 +111,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="verify", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("family", choices=sorted(families.FAMILIES))
-    parser.add_argument("--only", default="*", metavar="GLOB", help="cases whose name or object matches")
+    parser.add_argument("--only", nargs="+", default=["*"], metavar="GLOB", help="cases whose name or object matches one")
     parser.add_argument("--check", action="store_true", help="run with the emulator's checkers")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="write the rows")
     parser.add_argument("--timeout", type=float, default=600, metavar="S", help="seconds for one case")
@@ -121,7 +128,7 @@ def main() -> int:
         print(f"verify: {args.folder} is not a folder", file=sys.stderr)
         return 2
     cases = [c for c in families.load(args.family).cases(args.folder)
-             if fnmatch.fnmatch(c.name, args.only) or fnmatch.fnmatch(c.object_path.name, args.only)]
+             if any(fnmatch.fnmatch(text, glob) for text in (c.name, c.object_path.name) for glob in args.only)]
     if args.list:
         print("\n".join(c.name for c in cases))
     if args.list or not cases:
@@ -139,8 +146,8 @@ def main() -> int:
         print(show(rows[-1], width), flush=True)
     failed = [row for row in rows if row["status"] != "pass"]
     print(f"{len(rows)} cases, {len(counts)} objects, {sum(n for n, _ in counts.values())} instructions: "
-          f"{len(rows) - len(failed)} pass, {len(failed)} fail, {sum(r['advisories'] for r in rows)} advisories, "
-          f"{sum(r['seconds'] for r in rows):.0f} s")
+          f"{len(rows) - len(failed)} pass, {len(failed)} fail, {sum(r['errors'] for r in rows)} error findings, "
+          f"{sum(r['advisories'] for r in rows)} advisories, {sum(r['seconds'] for r in rows):.0f} s")
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1) + "\n")
     return 1 if failed else 0
