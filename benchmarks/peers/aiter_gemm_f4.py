@@ -1,7 +1,9 @@
 """f4gemm: D = A x B^T in bf16; A is M x K and B is N x K in FP4 E2M1, one E8M0 scale per 32 values of a row.
 
-Facts: csrc/py_itfs_cu/asm_gemm_a4w4.cu. K is a multiple of 256, N of 32 (of the tile for 128 x 512), M is free; D has
-M rounded up to 32 rows. Scales are padded to 256 rows and shuffled; B's bytes are shuffled unless the table says no.
+Facts: csrc/py_itfs_cu/asm_gemm_a4w4.cu. K is a multiple of 256, N of 32, M is free; D has M rounded up to 32 rows.
+Scales are padded to 256 rows and shuffled; B's bytes are shuffled unless the table says no. Seen in the objects: those
+of WHOLE_N store whole tiles without a look at N, so that columns past it land in the next row; the one without
+shuffled B stores whole tiles both ways (num_records -16: here D gets the rows) and prefetches 512 columns of K.
 Objects with splitK in the table add ceil(K / 2^s / 256) * 256 columns a slice to what the host zeroed.
 
 Bound of an element, u = unit roundoff of f32, v = of bf16, S slices with the exact values P_s:
@@ -17,6 +19,7 @@ from families import FP32_ROUNDOFF, UNIT_ROUNDOFF, Case, Result, compare, roundi
 
 TABLE = "f4gemm_bf16_per1x32Fp4.csv"
 BLOCK, STEP = 32, 256
+WHOLE_N = {(128, 512), (192, 256), (224, 256), (256, 256)}
 E2M1 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], dtype=torch.float64)
 NAN_SCALE = 0xFF  # in the padding: it must not reach D
 
@@ -50,7 +53,8 @@ def slices(k: int, log2_split: int) -> list[tuple[int, int]]:
 def run(emulator, row: Row, m: int, n: int, k: int, log2_split: int = 0) -> Result:
     a, b = Operand(m, k), Operand(n, k)
     parts = slices(k, log2_split)
-    padded_m = tiles(m, 32) * 32
+    rows = 32 if row.bpreshuffle else row.tile_M
+    padded_m = tiles(m, rows) * rows
     d = emulator.filled(padded_m * n * 2, 0 if log2_split else 0xFF)
     buffers = [emulator.buffer(t) for t in (a.packed, shuffle_weight(b.packed) if row.bpreshuffle else b.packed,
                                             a.scales, b.scales)]
@@ -69,7 +73,7 @@ def run(emulator, row: Row, m: int, n: int, k: int, log2_split: int = 0) -> Resu
 
 
 def shapes(row: Row):
-    ragged_n = row.tile_N if (row.tile_M, row.tile_N) == (128, 512) else row.tile_N + 32
+    ragged_n = 2 * row.tile_N if (row.tile_M, row.tile_N) in WHOLE_N else row.tile_N + 32
     yield "tiles", dict(m=row.tile_M, n=row.tile_N, k=5 * STEP)
     yield "ragged", dict(m=row.tile_M + row.tile_M // 2 + 3, n=ragged_n, k=3 * STEP)
     yield "row", dict(m=1, n=row.tile_N, k=2 * STEP)

@@ -108,8 +108,8 @@ void shift_high_half(const uint32_t* in, Lanes& out) {
 
 uint32_t gpr_index(const Wave& w, uint16_t code, int operand) {
   const uint32_t index = code - kVgpr0;
-  if (!(w.mode & kModeGprIndex) || index >= 256) return index;
-  return (w.sgpr[kM0] >> (12 + operand)) & 1 ? (index + (w.sgpr[kM0] & 0xff)) & 0xff : index;
+  if (!(w.mode & kModeGprIndex) || !(w.sgpr[kM0] >> (12 + operand) & 1)) return index;
+  return (index & 0x100) | ((index + w.sgpr[kM0]) & 0xff);  // stays among the accumulation registers
 }
 
 void Scope::prepare_dpp() {

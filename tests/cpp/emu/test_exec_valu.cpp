@@ -30,6 +30,25 @@ TEST_F(Valu, DestinationMayBeASource) {
   for (int l = 0; l < kLanes; ++l) EXPECT_EQ(reg(1, l), 2u * l);
 }
 
+TEST_F(Valu, RegisterIndicesApplyInTheFileOfTheOperand) {
+  for (int n = 0; n < 256; ++n) {
+    set(n, static_cast<uint32_t>(n));
+    set(256 + n, static_cast<uint32_t>(1000 + n));
+  }
+  Inst on = inst(kNoOperand, integer(5));
+  on.imm = 1;  // first source
+  run("s_set_gpr_idx_on", on);
+  run("v_mov_b32", inst(v(20), v(1)));
+  run("v_accvgpr_read_b32", inst(v(21), acc(1)));
+  run("v_accvgpr_read_b32", inst(v(22), acc(253)));
+  run("s_set_gpr_idx_off", Inst{});
+  run("v_accvgpr_read_b32", inst(v(23), acc(1)));
+  EXPECT_EQ(reg(20, 7), 6u);
+  EXPECT_EQ(reg(21, 7), 1006u);
+  EXPECT_EQ(reg(22, 7), 1002u);
+  EXPECT_EQ(reg(23, 7), 1001u);
+}
+
 TEST_F(Valu, SignModifiersApplyPerSource) {
   set(1, -2.0f);
   set(2, 3.0f);
