@@ -19,6 +19,7 @@ FAMILIES = {
     "triton": "triton_families",
     "triton-gemm": "triton_gemm",
     "aiter-attention": "aiter_attention",
+    "aiter-attention-mx": "aiter_attention_mx",
     "aiter-attention-bwd": "aiter_attention_bwd",
     "aiter-moe": "aiter_moe",
 }
