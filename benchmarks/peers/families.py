@@ -22,6 +22,7 @@ FAMILIES = {
     "aiter-attention-mx": "aiter_attention_mx",
     "aiter-attention-bwd": "aiter_attention_bwd",
     "aiter-moe": "aiter_moe",
+    "aiter-moe-mx": "aiter_moe_mx",
 }
 
 
