@@ -9,7 +9,8 @@ What these kernels do to p (read from their code), and the limits that follow:
   - e4m3 rounding, 2^-4; the exponential as float bits (linear between powers of two), 0.0394.
   - MXFP6 and MXFP4 q and k: p's e4m3 code is round(8 log2 p + c), which is linear between powers of two: 2^-4 + 0.031.
     The first tile starts its sums at 1.0, one code up. f4f4 never takes that back: its first 128 keys weigh 2^(1/8)
-    more; the others do, so that a ragged last tile, which starts at 1.0 again, weighs 2^(1/8) more. The reference has that.
+    more; the others do, so that a ragged last tile, which starts at 1.0 again, weighs 2^(1/8) more. The reference
+    has both.
   - p below 2^-6 of the largest is denormal: up to 2^-7 of the largest, and always too little.
   - fp8 q and k: q is multiplied by the scale and rounded to e4m3 again.
 A row's error is a sum of independent errors of p over 128 channels: its norm is at most
