@@ -108,8 +108,10 @@ class Problem:
         dq = emulator.filled(self.q.numel() * 2, 0 if objects["post"] is None else 0xFF)
 
         odo = objects["odo"]
-        aiter_object.launch(emulator, odo, (aiter_object.tiles(self.sq, odo.ts), self.heads, batch), aiter_object.kernarg(
-            o, do, delta, *strides["o"], *strides["do"], lse_head, lse_batch, 4, seqlen_q, self.d, starts[0], starts[0]))
+        grid = (aiter_object.tiles(self.sq, odo.ts), self.heads, batch)
+        aiter_object.launch(emulator, odo, grid, aiter_object.kernarg(
+            o, do, delta, *strides["o"], *strides["do"], lse_head, lse_batch, 4, seqlen_q, self.d, starts[0],
+            starts[0]))
 
         acc_head, acc_batch, acc_token, acc_bytes = self.accumulator()
         acc = emulator.filled(acc_bytes, 0) if objects["post"] else dq
@@ -127,9 +129,9 @@ class Problem:
 
         if post := objects["post"]:
             dq_h, dq_b, dq_s = strides["q"]
-            aiter_object.launch(emulator, post, (aiter_object.tiles(self.sq, post.ts), self.heads, batch),
-                                aiter_object.kernarg(acc, dq, acc_head, acc_batch, acc_token, dq_h, dq_b, dq_s, seqlen_q,
-                                                     self.d, starts[0], starts[0]))
+            grid = (aiter_object.tiles(self.sq, post.ts), self.heads, batch)
+            aiter_object.launch(emulator, post, grid, aiter_object.kernarg(
+                acc, dq, acc_head, acc_batch, acc_token, dq_h, dq_b, dq_s, seqlen_q, self.d, starts[0], starts[0]))
         return (delta.read(torch.float32, *lse_host.shape), dq.read(self.dtype, *self.q.shape),
                 dk.read(self.dtype, *dk_host.shape), dv.read(self.dtype, *dv_host.shape))
 
@@ -165,7 +167,8 @@ class Problem:
         extra = 0.0
         if not self.wide:
             tiles = range(0, len(k), self.row.ts)
-            parts = sum(torch.einsum("hij,jhd->ihd", ds[..., t:t + self.row.ts] * s, k[t:t + self.row.ts]).abs() for t in tiles)
+            width = self.row.ts
+            parts = sum(torch.einsum("hij,jhd->ihd", ds[..., t:t + width] * s, k[t:t + width]).abs() for t in tiles)
             extra = u * (len(tiles) + 1) * parts
         delta_bound = 2.0 ** -24 * self.d_v * (o * do).abs().sum(-1).T + 1e-30
         return [compare(delta, row_sums, delta_bound, f"delta{n}"), judge("dv", dv, p, p, do),

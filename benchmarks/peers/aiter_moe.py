@@ -7,7 +7,9 @@ tokens by subGU_n inner columns are one workgroup's tile, ps 1 a persistent grid
 
 Tokens are sorted by expert; every expert's list is padded to whole tiles of subGU_m with the token number M (none).
 Objects that the host never selects, and so are not run: int8 with the weight first, int8 without a gate (g1u0) whose
-smf is not 1. The reference is float64 on the dequantised weights and tokens. A kernel rounds the activations h of a token to 8 bits
+smf is not 1, bf16 without quantisation.
+
+The reference is float64 on the dequantised weights and tokens. A kernel rounds the activations h of a token to 8 bits
 with a scale of their own, and adds its tile's share to the output with 16-bit atomics:
 
     4 sqrt(sum (dh w2)^2) * weight + u (parts + 1) sum |parts| + 2^-14 sum |h w2| weight
@@ -28,7 +30,8 @@ TOKENS, DIM, EXPERTS, TOPK = 45, 512, 5, 2
 ACTIVATION = 2.0 ** -14
 TABLES = [f"fmoe_{out}_{kind}_{act}{extra}.csv" for out in ("bf16", "fp16") for act in ("silu", "gelu")
           for kind, extra in (("pertokenFp8_g1u1", ""), ("pertokenInt8_g1u1", ""), ("pertokenFp8_g1u1", "_tkw1"),
-                              ("blockscaleFp8_g1u1", ""))]
+                              ("blockscaleFp8_g1u1", ""), ("blockscaleBf16_g1u1", ""))
+          if (out, kind) != ("fp16", "blockscaleBf16_g1u1")]
 STAGE1_TABLES = [f"fmoe_stage1_bf16_pertoken{kind}.csv" for kind in ("Fp8_g1u1", "Int8_g1u1", "Fp8_doweight_g1u1")]
 LARGEST = {torch.float8_e4m3fn: 448.0, torch.int8: 127.0}
 
@@ -76,11 +79,14 @@ class Layer:
         self.dtype = torch.int8 if "Int8" in table else torch.float8_e4m3fn
         self.blocks, self.weight_first = "blockscale" in table, "tkw1" in table or "doweight" in table
         wide = inner * 2 if self.gated else inner
-        x, w1, w2 = torch.randn(TOKENS, DIM), torch.randn(EXPERTS, wide, DIM) / 16, torch.randn(EXPERTS, DIM, inner) / 16
+        x = torch.randn(TOKENS, DIM).bfloat16()
+        w1, w2 = torch.randn(EXPERTS, wide, DIM) / 16, torch.randn(EXPERTS, DIM, inner) / 16
         if self.blocks:
             (self.x, x_scale), (self.w1, w1_scale), (self.w2, w2_scale) = (
                 self.by_block(x.double(), False), self.by_block(w1.double(), True), self.by_block(w2.double(), True))
             self.scales = x_scale.t().contiguous(), w1_scale, w2_scale
+            if "blockscaleBf16" in table:  # the kernel quantises the tokens itself, by blocks of 128
+                self.x = x
         else:
             (self.x, x_scale), (self.w1, w1_scale), (self.w2, w2_scale) = (
                 quantise(t.double(), self.dtype, -1) for t in (x, w1, w2))
@@ -129,13 +135,13 @@ class Layer:
 
 
 def kernarg(layer: Layer, routing: Routing, buffers, persistent: int) -> bytes:
-    row, element = layer.row, layer.x.element_size()
+    row, element = layer.row, layer.w1.element_size()
     columns = aiter_object.tiles(layer.inner, row.subGU_n)
     stride_w1, stride_w2 = DIM * element, layer.inner * element
     strides = [s.stride(0) * 4 for s in layer.scales[1:]]
     # The block-scale objects' metadata have two more arguments than the host passes: 0.
     return aiter_object.kernarg(
-        *buffers, DIM, layer.inner, TOKENS, EXPERTS, DIM * element, stride_w1, stride_w2, DIM * 2,
+        *buffers, DIM, layer.inner, TOKENS, EXPERTS, DIM * layer.x.element_size(), stride_w1, stride_w2, DIM * 2,
         stride_w1 * layer.w1.shape[1], stride_w2 * DIM, *strides, layer.inner * 4, TOPK,
         persistent // columns * columns, columns, *[0] * (2 if layer.blocks else 0))
 
@@ -192,6 +198,7 @@ def stage1_runner(row, table, inner):
 
 def cases(folder) -> list[Case]:
     whole = [Case(row.path, f"{row.path.stem}[{row.subGU_n * 2}]", runner(row, table, row.subGU_n * 2))
-             for table in TABLES for row in aiter_object.rows(folder, table) if row.smf == 0 and row.get("flat", 0) == 0]
+             for table in TABLES for row in aiter_object.rows(folder, table)
+             if row.smf == 0 and row.get("flat", 0) == 0]
     return whole + [Case(row.path, f"{row.path.stem}[{row.tile_n * 2}]", stage1_runner(row, table, row.tile_n * 2))
                     for table in STAGE1_TABLES for row in aiter_object.rows(folder, table)]

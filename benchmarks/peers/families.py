@@ -29,8 +29,10 @@ FAMILIES = {
     "aiter-a8w8": "aiter_gemm_a8w8",
     "aiter-topksoftmax": "aiter_topksoftmax",
     "aiter-attention": "aiter_attention",
+    "aiter-attention-mx": "aiter_attention_mx",
     "aiter-attention-bwd": "aiter_attention_bwd",
     "aiter-moe": "aiter_moe",
+    "aiter-moe-mx": "aiter_moe_mx",
 }
 
 
