@@ -72,7 +72,17 @@ def _lazy_init():
         raise RuntimeError("Cannot re-initialize cdna in forked subprocess. To use cdna with multiprocessing, "
                            "you must use the 'spawn' start method")
     if not is_available():
-        raise RuntimeError("the device cdna is not available: no emulated device is registered")
+        raise RuntimeError(f"the device cdna is not available: {_why_unavailable()}")
+
+
+def _why_unavailable():
+    if not _registered:
+        return "no emulated device is registered"
+    try:
+        _ext().cdna_attribute(_MULTIPROCESSOR_COUNT, 0)
+    except RuntimeError as e:  # the emulator's sentence, which names the variable to change
+        return str(e).splitlines()[0]
+    return "the emulator gave no device"
 
 
 def is_initialized():

@@ -69,8 +69,6 @@ def _make_driver():
 
 
 def _raw_stream(device):
-    # Makes `device` the emulator's current one too, which otherwise follows torch's at the next call of torch's.
-    torch.accelerator.synchronize(device)
     handle = cdna.current_stream(device).native_handle
     return 0 if handle is None else int(handle)
 
