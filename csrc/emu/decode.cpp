@@ -76,6 +76,8 @@ struct Decoder {
 
   void carries_of_short_form();
   bool operands_exist() const;
+  unsigned dwords_of(const OperandForm& f) const;
+  bool registers_fit() const;
 };
 
 bool Decoder::sop1() {
@@ -398,6 +400,41 @@ bool Decoder::operands_exist() const {
   return true;
 }
 
+// F8F6F4: the registers of A and B follow from their formats.
+unsigned Decoder::dwords_of(const OperandForm& f) const {
+  if ((f.kind != 'a' && f.kind != 'b') || !std::string_view(inst.row->mnemonic).ends_with("_f8f6f4"))
+    return f.dwords;
+  const unsigned format = f.kind == 'a' ? inst.cbsz : inst.blgp;
+  return format == 4 ? 4 : format == 2 || format == 3 ? 6 : 8;
+}
+
+// Register tuples end inside their file, and vector operands are in one.
+bool Decoder::registers_fit() const {
+  auto fits = [](uint16_t code, unsigned dwords) {
+    if (code == kNoOperand) return true;
+    return code >= kVgpr0 ? code % 256 + dwords <= 256 : code >= 128 || code + dwords <= 128;
+  };
+  for (unsigned n = 0; n < form->operand_count; ++n) {
+    const OperandForm& f = form->operands[n];
+    const unsigned dwords = dwords_of(f);
+    const bool vector_only = f.suffix == 'v' || f.suffix == 'A';
+    if (vector_only && f.kind >= 'a' && f.kind <= 'c' && inst.src[f.kind - 'a'] < kVgpr0) return false;
+    switch (f.kind) {
+      case 'd': case 'D': if (!fits(inst.dst, dwords)) return false; break;
+      case 'a': case 'b': case 'c': if (!fits(inst.src[f.kind - 'a'], dwords)) return false; break;
+      case 'm': if (!fits(inst.src[2], 2)) return false; break;
+      case 'q': if (!fits(inst.data, dwords)) return false; break;
+      case 'r': if (!fits(inst.data1, dwords)) return false; break;
+      case 's': if (!fits(inst.sbase, dwords)) return false; break;
+      default: break;
+    }
+  }
+  const Encoding e = inst.row->encoding;
+  const bool lane_address = (e == Encoding::kGlobal || e == Encoding::kFlat) && inst.sbase == kNoOperand;
+  const unsigned address = lane_address || (inst.offen && inst.idxen) ? 2 : 1;
+  return fits(inst.sdst, 2) && fits(inst.addr, address) && (e != Encoding::kGlobal || fits(inst.sbase, 2));
+}
+
 bool Decoder::any() {
   const uint32_t w = word(0);
   if (!bit(w, 31)) {
@@ -433,7 +470,7 @@ int64_t branch_offset(const Inst& i) {
 
 Inst decode(std::span<const uint32_t> words) {
   Decoder d{words, {}, nullptr};
-  if (words.empty() || !d.any() || !d.operands_exist()) {
+  if (words.empty() || !d.any() || !d.operands_exist() || !d.registers_fit()) {
     d.inst = Inst{};
     d.inst.size_bytes = words.empty() ? 0 : 4;
   }
