@@ -39,17 +39,18 @@ constexpr uint64_t kYieldCost = 64;                // a sleeping wave must run o
 constexpr uint64_t kDefaultPatience = 64u << 20;
 constexpr uint64_t kLoadsOnlyFactor = 64;  // loads of new addresses alone keep a kernel alive this much longer
 
-uint64_t patience() {
-  const char* text = std::getenv("TORCH_MI350_EMU_PATIENCE");
+uint64_t setting(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
   const uint64_t set = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
-  return set != 0 ? set : kDefaultPatience;
+  return set != 0 ? set : otherwise;
 }
 
 // State of one launch that its host threads share.
 struct Shared {
   const Launch& launch;
   const LaunchBlock block;
-  const uint64_t patience_limit = patience();
+  const uint64_t patience_limit = setting("TORCH_MI350_EMU_PATIENCE", kDefaultPatience);
+  const uint64_t cost_limit = setting("TORCH_MI350_EMU_LIMIT", UINT64_MAX);  // of the launch, progress or not
   const uint64_t residents_limit;
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> residents{0};
@@ -58,6 +59,7 @@ struct Shared {
   static constexpr uint64_t kPatient = 0, kGone = ~0ull;
   std::unique_ptr<std::atomic<uint64_t>[]> gave_up;
   std::atomic<unsigned> workers{0};
+  std::atomic<uint64_t> cost{0};  // all wave-instructions, while there is a limit
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   LaunchOutcome outcome;
@@ -270,10 +272,11 @@ bool Worker::run_round(Group& g, uint64_t* ran, bool* yielded) {
     if (w->status == WaveStatus::kEnded || w->status == WaveStatus::kBarrier) continue;
     if (shared_.stopped.load(std::memory_order_relaxed)) return false;
     w->status = WaveStatus::kRunning;
-    const uint32_t slice = g.waves.size() == 1 ? kOnlyWaveSlice : kWaveSlice;
+    const uint32_t slice = static_cast<uint32_t>(
+        std::min<uint64_t>(g.waves.size() == 1 ? kOnlyWaveSlice : kWaveSlice, shared_.cost_limit));
     const uint32_t n = w->watch == nullptr ? run_wave(*w, insts_, slice)
                                            : run_wave_watched(*w, insts_, g.order.slice(slice));
-    *ran += n;
+    *ran += n + std::exchange(w->skipped, 0);
     switch (w->status) {
       case WaveStatus::kEnded: ++g.state.ended; break;
       case WaveStatus::kYield: *yielded = true; break;
@@ -315,10 +318,16 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
   const uint64_t share = std::max<uint64_t>(shared_.patience_limit / shared_.workers.load(), 1);
   const bool lost = idle_ > share || without_store_ / kLoadsOnlyFactor > share;
   shared_.gave_up[index_].store(lost ? all_stores : Shared::kPatient, std::memory_order_relaxed);
-  if (!lost || !shared_.all_gave_up()) return true;
+  const bool over = shared_.cost_limit != UINT64_MAX && shared_.cost.fetch_add(cost) + cost > shared_.cost_limit;
+  if (!over && (!lost || !shared_.all_gave_up())) return true;
   Wave* still = g.waves[0];
   for (Wave* w : g.waves) {
     if (w->status == WaveStatus::kRunning || w->status == WaveStatus::kYield) still = w;
+  }
+  if (over) {
+    shared_.stop(*still, LaunchResult::kNoProgress, "the launch has run more than " +
+                     std::to_string(shared_.cost_limit) + " wave-instructions (TORCH_MI350_EMU_LIMIT)");
+    return false;
   }
   if (watch_) watch_->stuck(*still);
   shared_.stop(

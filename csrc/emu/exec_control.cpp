@@ -9,7 +9,7 @@ namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
 constexpr uint32_t kModeGprIdx = 1u << 27, kModeVskip = 1u << 28, kModeCsp = 29;
-constexpr int kSkipLimit = 1 << 20;
+constexpr int kSkipLimit = 1 << 16;
 constexpr uint32_t kSimds = 4;
 
 void jump(Wave& w, uint32_t target) {
@@ -77,7 +77,8 @@ uint32_t read_hw_register(const Wave& w, uint32_t id) {
 // Runs a stretch in which VSKIP is set, so that the run loop need not ask for it at every instruction.
 void run_skipping(Wave& w) {
   for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
-    if (n == kSkipLimit) return w.stop("VSKIP was still set after 1048576 instructions");
+    if (n == kSkipLimit) return w.stop("VSKIP was still set after 65536 instructions");
+    ++w.skipped;
     const Inst& next = w.program->insts[w.pc++];
     if (!skipped(next)) {
       if (w.watch) [[unlikely]] w.watch->before(w, next);

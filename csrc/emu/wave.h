@@ -65,6 +65,7 @@ struct alignas(64) Wave {
   uint32_t seen_loads[kSeenLoads];
   uint64_t load_progress = 0;   // loads of something new; weaker evidence of life than `progress`
   uint32_t polls = 0;
+  uint64_t skipped = 0;         // instructions that s_setvskip ran itself
 
   uint64_t exec() const { uint64_t v; std::memcpy(&v, &sgpr[kExecLo], 8); return v; }
   void set_exec(uint64_t v) { std::memcpy(&sgpr[kExecLo], &v, 8); }
