@@ -4,6 +4,8 @@
 //   D: mfma_shape.h. f8f6f4 with an 8-bit operand: two chunks of 16 items, the second half of K in the upper
 //   one.
 // EXEC and MODE's rounding are ignored, denormals kept; f32 accumulates in order of k.
+#include <algorithm>
+
 #include "exec_lanes.h"
 #include "mfma_panel.h"
 #include "mfma_shape.h"
@@ -11,9 +13,10 @@
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
-// CBSZ and ABID: groups of 64 >> cbsz lanes all read group `abid`.
+// CBSZ and ABID: groups of 64 >> cbsz lanes all read group `abid`. The field holds one value more than there are
+// group sizes.
 void broadcast_a(Panel& panel, int items, int cbsz, int abid) {
-  const int group = kLanes >> cbsz, from = group * abid % kLanes;
+  const int group = std::max(kLanes >> cbsz, 1), from = group * abid % kLanes;
   for (int e = 0; e < items; ++e) {
     float old[kLanes];
     std::memcpy(old, panel[e], sizeof old);

@@ -79,7 +79,9 @@ void write_exec(Wave& w, const Inst& i, uint64_t next) {
   put(w, i, next);
 }
 
-uint16_t relative(const Wave& w, uint16_t code) { return static_cast<uint16_t>((code + w.sgpr[kM0]) & 127); }
+uint16_t relative(const Wave& w, uint16_t code, uint32_t last) {
+  return static_cast<uint16_t>((code + w.sgpr[kM0]) & last);
+}
 
 }  // namespace
 
@@ -165,10 +167,10 @@ void s_orn1_saveexec_b64(Wave& w, const Inst& i) { save_exec(w, i, ~a64(w, i) | 
 void s_andn1_wrexec_b64(Wave& w, const Inst& i) { write_exec(w, i, ~a64(w, i) & w.exec()); }
 void s_andn2_wrexec_b64(Wave& w, const Inst& i) { write_exec(w, i, a64(w, i) & ~w.exec()); }
 
-void s_movrels_b32(Wave& w, const Inst& i) { put(w, i, read_s32(w, i, relative(w, i.src[0]))); }
-void s_movrels_b64(Wave& w, const Inst& i) { put(w, i, read_s64(w, i, relative(w, i.src[0]))); }
-void s_movreld_b32(Wave& w, const Inst& i) { write_s32(w, relative(w, i.dst), a32(w, i)); }
-void s_movreld_b64(Wave& w, const Inst& i) { write_s64(w, relative(w, i.dst), a64(w, i)); }
+void s_movrels_b32(Wave& w, const Inst& i) { put(w, i, read_s32(w, i, relative(w, i.src[0], 127))); }
+void s_movrels_b64(Wave& w, const Inst& i) { put(w, i, read_s64(w, i, relative(w, i.src[0], 126))); }
+void s_movreld_b32(Wave& w, const Inst& i) { write_s32(w, relative(w, i.dst, 127), a32(w, i)); }
+void s_movreld_b64(Wave& w, const Inst& i) { write_s64(w, relative(w, i.dst, 126), a64(w, i)); }
 
 // Carries come from a wider sum; signed overflow from the signs.
 void s_add_u32(Wave& w, const Inst& i) {

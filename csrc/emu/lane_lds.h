@@ -7,13 +7,12 @@
 namespace mi350::emu::MI350_EMU_LEVEL {
 
 struct LdsTarget {
-  uint8_t* base;
+  uint8_t* lds;
   uint32_t start, step;
   uint64_t inside;
 
-  LdsTarget(Wave& w, const Inst& i, uint32_t step_bytes, uint32_t bytes) : step(step_bytes) {
+  LdsTarget(Wave& w, const Inst& i, uint32_t step_bytes, uint32_t bytes) : lds(w.group->lds), step(step_bytes) {
     const uint64_t first = (w.sgpr[kM0] & ~3u) + static_cast<uint64_t>(static_cast<int64_t>(i.imm));
-    base = w.group->lds + first;
     start = static_cast<uint32_t>(first);
     const uint64_t limit = w.group->lds_bytes;
     inside = ~0ull;
@@ -24,7 +23,7 @@ struct LdsTarget {
       inside |= uint64_t{at < limit && bytes <= limit - at} << l;
     }
   }
-  uint8_t* at(int lane) const { return base + static_cast<uint32_t>(lane) * step; }
+  uint8_t* at(int lane) const { return lds + (start + static_cast<uint32_t>(lane) * step); }  // a lane inside
 };
 
 // The same under a watch, which may keep the data back. `data` holds 16 bytes a lane, `a` the global side.

@@ -104,7 +104,8 @@ inline bool check_lanes(Wave& w, const Inst& i, Addresses& a, uint64_t& mask, Ac
     lo = v < lo ? v : lo;
     hi = v > hi ? v : hi;
   }
-  if (w.memory->at(static_cast<uint64_t>(lo), static_cast<uint64_t>(hi - lo) + kBytes, write)) return true;
+  const uint64_t span = static_cast<uint64_t>(hi) - static_cast<uint64_t>(lo);
+  if (span < 1ull << 48 && w.memory->at(static_cast<uint64_t>(lo), span + kBytes, write)) return true;
   uint64_t bad = 0;
   for (int l = 0; l < kLanes; ++l) bad |= uint64_t{w.memory->at(a[l], kBytes, write) == nullptr} << l;
   bad &= mask;
@@ -116,7 +117,7 @@ inline bool check_lanes(Wave& w, const Inst& i, Addresses& a, uint64_t& mask, Ac
   return true;
 }
 
-typedef uint32_t Quad __attribute__((vector_size(16), aligned(4), may_alias));
+typedef uint32_t Quad __attribute__((vector_size(16), aligned(1), may_alias));
 
 inline void transpose(Quad& a, Quad& b, Quad& c, Quad& d) {
   const Quad t0 = __builtin_shufflevector(a, b, 0, 4, 1, 5), t1 = __builtin_shufflevector(c, d, 0, 4, 1, 5);
