@@ -11,12 +11,14 @@
 #include "check/line_table.h"
 #include "elf_file.h"
 #include "metadata.h"
+#include "readable_memory.h"
 
 namespace mi350::emu {
 namespace {
 
 constexpr std::string_view kBundleMagic = "__CLANG_OFFLOAD_BUNDLE__", kCompressedMagic = "CCOB";
-constexpr uint64_t kMaxImageBytes = 256ull << 20, kMaxBundleEntries = 1024;
+constexpr uint64_t kMaxImageBytes = 256ull << 20, kMaxFileBytes = 2 * kMaxImageBytes, kMaxBundleEntries = 1024;
+constexpr uint64_t kMaxBundleHeaderBytes = 1 << 20, kMaxKernargBytes = 1 << 20;
 constexpr uint32_t kNoteMetadata = 32;  // NT_AMDGPU_METADATA
 constexpr uint32_t kMachGfx950 = 0x4f;
 constexpr uint32_t kXnackOn = 0x300, kXnackMask = 0x300, kSrameccOff = 0x800, kSrameccMask = 0xc00;
@@ -32,6 +34,7 @@ bool starts_with(std::span<const uint8_t> file, std::string_view magic) {
 
 struct BundleEntry {
   uint64_t offset = 0, bytes = 0;
+  uint64_t header_end = 0;  // where this entry of the header ends
   std::string id;
 };
 
@@ -53,6 +56,7 @@ std::string read_bundle(std::span<const uint8_t> file, std::vector<BundleEntry>&
       return "corrupt offload bundle: truncated entry " + std::to_string(n);
     e.id.assign(reinterpret_cast<const char*>(file.data()) + at, id_bytes);
     at += id_bytes;
+    e.header_end = at;
     entries.push_back(std::move(e));
   }
   return "";
@@ -88,6 +92,15 @@ std::string check_target(uint32_t flags) {
   return "";
 }
 
+// What a launch allocates and copies follows from these numbers.
+std::string check_arguments(const KernelMetadata& m, uint64_t kernarg_bytes) {
+  uint64_t end = kernarg_bytes;
+  for (const KernelArgument& a : m.args) end = std::max(end, uint64_t{a.offset} + a.size);
+  if (end <= kMaxKernargBytes) return "";
+  return "kernel " + m.name + ": " + std::to_string(end) + " bytes of arguments, the most is " +
+         std::to_string(kMaxKernargBytes);
+}
+
 class Loader {
  public:
   explicit Loader(CodeObject& object) : object_(object) {}
@@ -119,7 +132,7 @@ class Loader {
 
   CodeObject& object_;
   ElfFile elf_;
-  std::map<std::string, Elf64_Sym, std::less<>> symbols_;
+  std::map<std::string_view, Elf64_Sym> symbols_;  // names lie in the file
   std::vector<KernelMetadata> metadata_;
   uint64_t text_begin_ = 0, text_end_ = 0;
 };
@@ -135,6 +148,7 @@ std::string Loader::map_segments() {
     end = std::max(end, p.p_vaddr + p.p_memsz);
     if (!(p.p_flags & PF_X)) continue;
     if (text_end_) return "more than one executable segment";
+    if (p.p_filesz == 0) return "no code: the executable segment is empty (a file of debug information alone?)";
     text_begin_ = p.p_vaddr;
     text_end_ = p.p_vaddr + p.p_filesz;
   }
@@ -152,9 +166,11 @@ std::string Loader::map_segments() {
 }
 
 std::string Loader::collect_symbols() {
+  unsigned seen = 0;
   for (size_t n = 0; n < elf_.sections().size(); ++n) {
     const uint32_t type = elf_.sections()[n].sh_type;
     if (type != SHT_DYNSYM && type != SHT_SYMTAB) continue;
+    if (++seen > 2) return "corrupt section headers: more than two symbol tables";
     for (const ElfFile::Symbol& s : elf_.symbols(n)) {
       if (s.name.empty() || s.entry.st_shndx == SHN_UNDEF || s.entry.st_shndx == SHN_ABS) continue;
       symbols_.emplace(s.name, s.entry);
@@ -163,18 +179,22 @@ std::string Loader::collect_symbols() {
   for (const auto& [name, s] : symbols_) {
     const bool descriptor = name.size() > 3 && name.ends_with(".kd");
     if (ELF64_ST_TYPE(s.st_info) == STT_OBJECT && !descriptor && in_image(s.st_value, s.st_size))
-      object_.variables.push_back({name, host(s.st_value), s.st_size});
+      object_.variables.push_back({std::string(name), host(s.st_value), s.st_size});
   }
   return "";
 }
 
 std::string Loader::relocate() {
+  uint64_t total = 0;  // no more than the file holds: tables that overlap would cost their product
+  std::vector<ElfFile::Symbol> symbols;
+  uint32_t link = 0;
   for (const Elf64_Shdr& s : elf_.sections()) {
     if (s.sh_type != SHT_RELA || !(s.sh_flags & SHF_ALLOC)) continue;
     if (s.sh_entsize != sizeof(Elf64_Rela) || !elf_.fits(s.sh_offset, s.sh_size))
       return "corrupt relocation section";
-    std::vector<ElfFile::Symbol> symbols;
-    if (s.sh_link < elf_.sections().size()) symbols = elf_.symbols(s.sh_link);
+    total += s.sh_size;
+    if (!elf_.fits(0, total)) return "corrupt relocation sections: they overlap";
+    if (s.sh_link != link) symbols = elf_.symbols(link = s.sh_link);
     for (uint64_t n = 0; n + sizeof(Elf64_Rela) <= s.sh_size; n += sizeof(Elf64_Rela)) {
       Elf64_Rela r;
       elf_.read(s.sh_offset + n, r);
@@ -231,6 +251,7 @@ std::string Loader::add_kernel(const KernelMetadata& m, std::vector<uint64_t>& e
   field(56, k.properties);
   field(58, preload);
   k.name = m.name;
+  if (std::string why = check_arguments(m, std::max(kernarg, m.kernarg_bytes)); !why.empty()) return why;
   k.descriptor = host(address);
   k.kernarg_bytes = std::max(kernarg, m.kernarg_bytes);  // hand-written descriptors say 0
   k.kernarg_align = m.kernarg_align;
@@ -301,17 +322,35 @@ void Loader::keep_lines() {
   }
 }
 
-size_t elf_bytes(const uint8_t* data) {
+// Where [offset, offset + bytes) ends; nothing of a file lies beyond kMaxFileBytes.
+uint64_t end_of(uint64_t offset, uint64_t bytes) {
+  return offset > kMaxFileBytes || bytes > kMaxFileBytes ? kMaxFileBytes : std::min(offset + bytes, kMaxFileBytes);
+}
+
+uint64_t elf_bytes(const void* data) {
+  const std::vector<uint8_t> head = copy_readable(data, sizeof(Elf64_Ehdr));
   Elf64_Ehdr h;
-  std::memcpy(&h, data, sizeof h);
-  if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_phentsize != sizeof(Elf64_Phdr)) return 0;
-  uint64_t end = std::max(h.e_shoff + uint64_t{h.e_shnum} * h.e_shentsize,
-                          h.e_phoff + uint64_t{h.e_phnum} * h.e_phentsize);
-  for (unsigned n = 0; n < h.e_phnum; ++n) {
+  if (head.size() < sizeof h) return head.size();
+  std::memcpy(&h, head.data(), sizeof h);
+  uint64_t end = std::max({uint64_t{sizeof h}, end_of(h.e_shoff, uint64_t{h.e_shnum} * h.e_shentsize),
+                           end_of(h.e_phoff, uint64_t{h.e_phnum} * h.e_phentsize)});
+  const std::vector<uint8_t> tables = copy_readable(data, end);
+  for (uint64_t n = 0; n < h.e_phnum; ++n) {
     Elf64_Phdr p;
-    std::memcpy(&p, data + h.e_phoff + n * sizeof p, sizeof p);
-    end = std::max(end, p.p_offset + p.p_filesz);
+    const uint64_t at = h.e_phoff + n * sizeof p;
+    if (at > tables.size() || tables.size() - at < sizeof p) break;
+    std::memcpy(&p, tables.data() + at, sizeof p);
+    end = std::max(end, end_of(p.p_offset, p.p_filesz));
   }
+  return end;
+}
+
+uint64_t bundle_bytes(const void* data) {
+  const std::vector<uint8_t> head = copy_readable(data, kMaxBundleHeaderBytes);
+  std::vector<BundleEntry> entries;
+  if (head.size() < kBundleMagic.size() || !read_bundle(head, entries).empty()) return head.size();
+  uint64_t end = kBundleMagic.size() + 8;
+  for (const BundleEntry& e : entries) end = std::max({end, e.header_end, end_of(e.offset, e.bytes)});
   return end;
 }
 
@@ -352,17 +391,12 @@ std::unique_ptr<CodeObject> load_code_object(std::span<const uint8_t> file, std:
   return why.empty() ? std::move(object) : nullptr;
 }
 
-size_t code_object_bytes(const void* data) {
-  const auto* bytes = static_cast<const uint8_t*>(data);
-  if (std::memcmp(bytes, ELFMAG, SELFMAG) == 0) return elf_bytes(bytes);
-  if (std::memcmp(bytes, kBundleMagic.data(), SELFMAG) != 0 ||
-      !starts_with({bytes, kBundleMagic.size()}, kBundleMagic))
-    return 0;
-  std::vector<BundleEntry> entries;
-  if (!read_bundle({bytes, SIZE_MAX / 2}, entries).empty()) return 0;
-  uint64_t end = 0;
-  for (const BundleEntry& e : entries) end = std::max(end, e.offset + e.bytes);
-  return end;
+std::vector<uint8_t> copy_code_object(const void* data) {
+  const std::vector<uint8_t> magic = copy_readable(data, kBundleMagic.size());
+  if (starts_with(magic, ELFMAG)) return copy_readable(data, elf_bytes(data));
+  if (starts_with(magic, kBundleMagic)) return copy_readable(data, bundle_bytes(data));
+  if (starts_with(magic, kCompressedMagic)) return magic;  // enough for the loader to name it
+  return {};
 }
 
 }  // namespace mi350::emu

@@ -93,8 +93,8 @@ struct CodeObject {
 // An ELF file or a clang offload bundle with a gfx950 entry. nullptr and one sentence on anything else.
 std::unique_ptr<CodeObject> load_code_object(std::span<const uint8_t> file, std::string* error);
 
-// Byte length of the ELF or bundle that starts at `data`, from its own headers, for callers who have only a
-// pointer (hipModuleLoadData). 0 if it is neither; the headers themselves must be readable.
-size_t code_object_bytes(const void* data);
+// A copy of the ELF or bundle that starts at `data`, for callers who have only a pointer (hipModuleLoadData):
+// as long as its own headers say, shorter where memory ends before. Empty if it is neither.
+std::vector<uint8_t> copy_code_object(const void* data);
 
 }  // namespace mi350::emu

@@ -10,6 +10,8 @@ namespace {
 constexpr uint16_t EM_AMDGPU = 224;
 #endif
 constexpr uint8_t kOsAbiAmdgpuHsa = 64;
+constexpr uint16_t kMaxSegments = 256;
+constexpr size_t kMaxNameBytes = 65536;
 constexpr uint8_t kOldestAbi = 2, kNewestAbi = 4;  // code object versions 4, 5 and 6
 
 }  // namespace
@@ -35,6 +37,8 @@ std::string ElfFile::open(std::span<const uint8_t> file) {
 }
 
 std::string ElfFile::read_tables() {
+  if (header_.e_phnum > kMaxSegments)
+    return "corrupt header: " + std::to_string(header_.e_phnum) + " program headers";
   if (header_.e_phentsize != sizeof(Elf64_Phdr) || header_.e_shentsize != sizeof(Elf64_Shdr))
     return "corrupt header: unexpected size of a program or section header";
   if (!fits(header_.e_phoff, uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr)))
@@ -54,12 +58,13 @@ std::string_view ElfFile::string_at(uint32_t string_section, uint64_t at) const 
   const auto table = bytes(s.sh_offset, s.sh_size);
   if (at >= table.size()) return {};
   const char* text = reinterpret_cast<const char*>(table.data()) + at;
-  const auto* end = static_cast<const char*>(std::memchr(text, 0, table.size() - at));
+  const auto* end = static_cast<const char*>(std::memchr(text, 0, std::min(table.size() - at, kMaxNameBytes)));
   return end ? std::string_view(text, static_cast<size_t>(end - text)) : std::string_view{};
 }
 
 std::vector<ElfFile::Symbol> ElfFile::symbols(size_t index) const {
   std::vector<Symbol> out;
+  if (index >= sections_.size()) return out;
   const Elf64_Shdr& s = sections_[index];
   const auto table = bytes(s.sh_offset, s.sh_size);
   if (s.sh_entsize != sizeof(Elf64_Sym)) return out;

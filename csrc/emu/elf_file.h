@@ -34,14 +34,14 @@ class ElfFile {
   std::span<const uint8_t> bytes(uint64_t offset, uint64_t count) const {
     return fits(offset, count) ? file_.subspan(offset, count) : std::span<const uint8_t>{};
   }
-  // The zero-terminated string at `at` of a string table section; empty when there is none.
+  // The zero-terminated string at `at` of a string table section; empty when there is none within 64 KiB.
   std::string_view string_at(uint32_t string_section, uint64_t at) const;
 
   struct Symbol {
     std::string_view name;
     Elf64_Sym entry;
   };
-  // The symbols of section `index` (SHT_DYNSYM or SHT_SYMTAB).
+  // The symbols of section `index` (SHT_DYNSYM or SHT_SYMTAB); none if there is no such section.
   std::vector<Symbol> symbols(size_t index) const;
   // The descriptor of the first note with this owner and type; empty when there is none.
   std::span<const uint8_t> note(std::string_view owner, uint32_t type) const;

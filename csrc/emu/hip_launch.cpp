@@ -20,6 +20,8 @@ std::string triple(unsigned x, unsigned y, unsigned z) {
   return "(" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
 }
 
+constexpr uint64_t kMaxPrivateBytes = 8191 * 1024 / kLanes;  // a wave's share: 13 bits of KiB
+
 // Which code an impossible grid or workgroup is differs between HIP's launch functions.
 struct ShapeErrors { hipError_t grid, block; };
 constexpr ShapeErrors kModuleErrors{hipErrorInvalidValue, hipErrorInvalidValue};
@@ -40,6 +42,11 @@ hipError_t check_shape(const Launch& l, size_t dynamic_lds, const ShapeErrors& e
       uint64_t{b[0]} * b[1] > kMaxBlock) {
     return fail(errors.block, k.name + ": workgroup must have 1 to 1024 work-items, got " + block);
   }
+  constexpr uint64_t kMaxGroups = std::numeric_limits<uint32_t>::max();
+  const uint64_t plane = uint64_t{g[0]} * g[1];
+  if (plane > kMaxGroups || plane * g[2] > kMaxGroups) {
+    return fail(errors.grid, k.name + ": a grid has at most 4294967295 workgroups, got " + triple(g[0], g[1], g[2]));
+  }
   for (size_t a = 0; a < 3; ++a) {
     if (uint64_t{g[a]} * b[a] > std::numeric_limits<uint32_t>::max()) {
       return fail(errors.grid,
@@ -59,10 +66,15 @@ hipError_t check_shape(const Launch& l, size_t dynamic_lds, const ShapeErrors& e
                                            std::to_string(k.max_workgroup_size) +
                                            " work-items in a workgroup, got " + block);
   }
-  if (dynamic_lds > kLdsBytes - std::min(k.group_segment_bytes, kLdsBytes)) {
+  if (dynamic_lds > kLdsBytes || k.group_segment_bytes + dynamic_lds > kLdsBytes) {
     return fail(hipErrorInvalidValue, k.name + ": a workgroup has 163840 bytes of LDS, the kernel asks for " +
                                           std::to_string(k.group_segment_bytes) + " static and " +
                                           std::to_string(dynamic_lds) + " dynamic");
+  }
+  if (scratch_bytes_per_lane(k) > kMaxPrivateBytes) {
+    return fail(hipErrorInvalidValue, k.name + ": a work-item has at most " + std::to_string(kMaxPrivateBytes) +
+                                          " bytes of private memory, the kernel asks for " +
+                                          std::to_string(k.private_segment_bytes));
   }
   return hipSuccess;
 }

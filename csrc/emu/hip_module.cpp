@@ -51,7 +51,12 @@ bool is_foreign(const std::string& why) {
 
 hipError_t load(void** out, std::span<const uint8_t> file, const char* function) {
   std::string why;
-  std::unique_ptr<CodeObject> object = load_code_object(file, &why);
+  std::unique_ptr<CodeObject> object;
+  try {
+    object = load_code_object(file, &why);
+  } catch (const std::bad_alloc&) {
+    return fail(hipErrorOutOfMemory, std::string(function) + ": the host has no memory left for the code object");
+  }
   if (object == nullptr) {
     return fail(is_foreign(why) ? hipErrorNoBinaryForGpu : hipErrorInvalidImage,
                 std::string(function) + ": " + why);
@@ -80,10 +85,10 @@ Function function_of(const void* handle) {
 
 MI350_HIP hipError_t hipModuleLoadData(void** module, const void* image) {
   if (module == nullptr || image == nullptr) return fail(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
-  const size_t bytes = code_object_bytes(image);
-  if (bytes == 0)
+  const std::vector<uint8_t> file = copy_code_object(image);
+  if (file.empty())
     return fail(hipErrorInvalidImage, "hipModuleLoadData: neither an ELF file nor an offload bundle");
-  return load(module, {static_cast<const uint8_t*>(image), bytes}, "hipModuleLoadData");
+  return load(module, file, "hipModuleLoadData");
 }
 MI350_HIP hipError_t hipModuleLoadDataEx(void** module, const void* image, unsigned, void*, void**) {
   return hipModuleLoadData(module, image);
@@ -152,7 +157,8 @@ MI350_HIP hipError_t hipFuncGetAttributes(hipFuncAttributes* out, const void* fu
   out->sharedSizeBytes = f.kernel->group_segment_bytes;
   out->numRegs = static_cast<int>(f.kernel->vgprs);
   out->maxThreadsPerBlock = static_cast<int>(f.kernel->max_workgroup_size);
-  out->maxDynamicSharedSizeBytes = static_cast<int>(kLdsBytes - f.kernel->group_segment_bytes);
+  const uint32_t fixed = std::min(kLdsBytes, f.kernel->group_segment_bytes);
+  out->maxDynamicSharedSizeBytes = static_cast<int>(kLdsBytes - fixed);
   return hipSuccess;
 }
 MI350_HIP hipError_t hipFuncGetAttribute(int* value, int attribute, void* function) {

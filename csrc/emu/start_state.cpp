@@ -118,16 +118,16 @@ LaunchBlock::LaunchBlock(const Launch& l) {
           reinterpret_cast<size_t>(storage_.data());
   if (!l.kernarg.empty()) std::memcpy(storage_.data() + skip_, l.kernarg.data(), l.kernarg.size());
   for (const KernelArgument& a : k.args) {
-    if (a.kind.rfind("hidden_", 0) == 0 && a.offset + a.size <= arguments) {
-      put(storage_, skip_ + a.offset, a.size, hidden_value(l, a.kind));
+    if (a.kind.rfind("hidden_", 0) == 0 && uint64_t{a.offset} + a.size <= arguments) {
+      put(storage_, skip_ + a.offset, std::min(a.size, 8u), hidden_value(l, a.kind));
     }
   }
   fill_packet(storage_, skip_ + packet_at_, l, kernarg());
 }
 
 uint32_t scratch_bytes_per_lane(const KernelInfo& k) {
-  const uint32_t bytes = k.private_segment_bytes + (k.has_dynamic_stack() ? kDynamicStackBytes : 0);
-  return (bytes + 15) & ~15u;
+  const uint64_t bytes = uint64_t{k.private_segment_bytes} + (k.has_dynamic_stack() ? kDynamicStackBytes : 0);
+  return static_cast<uint32_t>(std::min<uint64_t>(bytes + 15, UINT32_MAX)) & ~15u;
 }
 
 void start_wave(Wave& w, const Launch& l, const LaunchBlock& block) {

@@ -102,9 +102,9 @@ TEST(CodeObject, BundleWithoutOurProcessorNamesWhatItHas) {
 
 TEST(CodeObject, SizeFromHeadersMatchesTheFile) {
   const Bytes elf = sample(), packed = bundle("hipv4-amdgcn-amd-amdhsa--gfx950", elf);
-  EXPECT_EQ(code_object_bytes(elf.data()), elf.size());
-  EXPECT_EQ(code_object_bytes(packed.data()), packed.size());
-  EXPECT_EQ(code_object_bytes("neither of the two formats, only text"), 0u);
+  EXPECT_EQ(copy_code_object(elf.data()), elf);
+  EXPECT_EQ(copy_code_object(packed.data()), packed);
+  EXPECT_TRUE(copy_code_object("neither of the two formats, only text").empty());
 }
 
 TEST(CodeObject, ForeignFilesAreNamedForWhatTheyAre) {
