@@ -10,6 +10,7 @@
 #include "dispatch.h"
 #include "emu_counters.h"
 #include "hip_function.h"
+#include "start_state.h"
 
 MI350_HIP int hipEventRecord(void* event, void* stream);
 
