@@ -7,7 +7,7 @@
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
-constexpr uint32_t kModeGprIdx = 1u << 27, kModeVskip = 1u << 28;
+constexpr uint32_t kModeGprIdx = 1u << 27;
 constexpr int kSkipLimit = 1 << 20;
 constexpr uint32_t kXccs = 8, kSimds = 4, kCusPerXcc = 32;
 
@@ -23,15 +23,6 @@ void jump_to_address(Wave& w, const Inst& i, uint64_t address) {
   if (target == w.program->end())
     return w.stop("jump to an address where no instruction of this code object starts");
   jump(w, target);
-}
-
-// While VSKIP is set, vector and memory instructions are passed over; scalar ones still run.
-bool skipped(const Inst& i) {
-  switch (i.row == nullptr ? Encoding::kSopp : i.row->encoding) {
-    case Encoding::kSop1: case Encoding::kSop2: case Encoding::kSopk: case Encoding::kSopc: case Encoding::kSopp:
-    case Encoding::kSmem: return false;
-    default: return true;
-  }
 }
 
 // simm16 of s_getreg and s_setreg: register id, first bit, number of bits.
@@ -145,16 +136,17 @@ void s_set_gpr_idx_idx(Wave& w, const Inst& i) {
   w.sgpr[kM0] = (w.sgpr[kM0] & 0xffffff00u) | (read_s32(w, i, i.src[0]) & 0xff);
 }
 
-// Runs the skipping stretch itself, so that the run loop need not ask for VSKIP at every instruction.
+// Runs the skipping stretch itself, so that the run loop need not ask for VSKIP at every instruction. The loop of
+// watched waves does ask: a watch sees the scalar instructions in between.
 void s_setvskip(Wave& w, const Inst& i) {
   const bool on = read_s32(w, i, i.src[0]) >> (read_s32(w, i, i.src[1]) & 31) & 1;
   const bool was_on = w.mode & kModeVskip;
   w.mode = on ? w.mode | kModeVskip : w.mode & ~kModeVskip;
-  if (!on || was_on) return;
+  if (!on || was_on || w.watch != nullptr) return;
   for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
     if (n == kSkipLimit) return w.stop("s_setvskip: VSKIP was still set after 1048576 instructions");
     const Inst& next = w.program->insts[w.pc++];
-    if (!skipped(next)) next.exec(w, next);
+    if (!skipped_by_vskip(next)) next.exec(w, next);
     if (w.status == WaveStatus::kRunning) continue;
     if (w.status == WaveStatus::kYield) { w.status = WaveStatus::kRunning; continue; }
     if (w.status == WaveStatus::kBarrier) w.stop("s_barrier while VSKIP is set");
