@@ -112,6 +112,19 @@ TEST_F(LdsChecks, WritesThatVskipPassesOverDoNotHappen) {
   EXPECT_EQ(out.read(), std::vector<uint32_t>(64, 5));
 }
 
+// Proven kernels hand tiles between waves by running them in step; their own waits they keep.
+TEST_F(LdsChecks, OrderOfLoadsToLdsBetweenWavesIsAdvisoryWithoutStrictness) {
+  const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
+  Buffer<uint32_t> out(128, 0), in(std::vector<uint32_t>(128, 5));
+  for (const char* name : {"dma_no_barrier_fault", "dma_late_wait_fault", "dma_overwrite_fault"}) {
+    mi350emuClearFindings();
+    ASSERT_EQ(launch(kernel("check_lds", name), {.bx = 128}, out.get(), in.get()), kSuccess) << report();
+    EXPECT_GE(mi350emuFindingCount(), 1u) << name;
+    EXPECT_EQ(mi350emuErrorCount(), 0u) << name;
+  }
+  EXPECT_EQ(launch(kernel("check_lds", "dma_unwaited_fault"), {}, out.get(), in.get()), kLaunchFailure);
+}
+
 // Reads that were issued before a barrier and waited for after it: proven kernels load over their words.
 TEST_F(LdsChecks, LateReadWaitsAreAdvisoryWithoutStrictness) {
   Buffer<uint32_t> out(128, 0), in(std::vector<uint32_t>(128, 5));
