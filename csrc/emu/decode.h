@@ -6,13 +6,23 @@
 #include <string>
 #include <vector>
 
-#include "inst.h"
+#include "isa.h"
 
 namespace mi350::emu {
 
 // One instruction at words[0]. What cannot be decoded comes back as 4 bytes with row and exec null, so that
 // only executing it is an error: text holds padding and constants too.
 Inst decode(std::span<const uint32_t> words);
+
+// While VSKIP is set in MODE, vector and memory instructions are passed over; scalar ones still run.
+constexpr uint32_t kModeVskip = 1u << 28;
+inline bool skipped_by_vskip(const Inst& i) {
+  switch (i.row == nullptr ? Encoding::kSopp : i.row->encoding) {
+    case Encoding::kSop1: case Encoding::kSop2: case Encoding::kSopk: case Encoding::kSopc: case Encoding::kSopp:
+    case Encoding::kSmem: return false;
+    default: return true;
+  }
+}
 
 struct Program {
   // Ends with one undecodable instruction of size 0: running off the end and branches to nowhere land there.

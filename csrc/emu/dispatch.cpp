@@ -122,6 +122,7 @@ uint32_t run_wave_watched(Wave& w, const Inst* insts, uint32_t limit) {
   uint32_t left = limit;
   do {
     const Inst& i = insts[w.pc++];
+    if ((w.mode & kModeVskip) != 0 && skipped_by_vskip(i)) continue;
     w.watch->before(w, i);
     i.exec(w, i);
     w.watch->after(w, i);

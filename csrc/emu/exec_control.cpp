@@ -3,12 +3,11 @@
 // access here is complete when its instruction is.
 #include "exec.h"
 #include "decode.h"
-#include "watch.h"
 
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
-constexpr uint32_t kModeGprIdx = 1u << 27, kModeVskip = 1u << 28, kModeCsp = 29;
+constexpr uint32_t kModeGprIdx = 1u << 27, kModeCsp = 29;
 constexpr int kSkipLimit = 1 << 16;
 constexpr uint32_t kSimds = 4;
 
@@ -24,15 +23,6 @@ void jump_to_address(Wave& w, const Inst& i, uint64_t address) {
   if (target == w.program->end())
     return w.stop("jump to an address where no instruction of this code object starts");
   jump(w, target);
-}
-
-// While VSKIP is set, vector and memory instructions are passed over; scalar ones still run.
-bool skipped(const Inst& i) {
-  switch (i.row == nullptr ? Encoding::kSopp : i.row->encoding) {
-    case Encoding::kSop1: case Encoding::kSop2: case Encoding::kSopk: case Encoding::kSopc: case Encoding::kSopp:
-    case Encoding::kSmem: return false;
-    default: return true;
-  }
 }
 
 // simm16 of s_getreg and s_setreg: register id, first bit, number of bits.
@@ -74,17 +64,14 @@ uint32_t read_hw_register(const Wave& w, uint32_t id) {
   }
 }
 
-// Runs a stretch in which VSKIP is set, so that the run loop need not ask for it at every instruction.
+// Runs a stretch in which VSKIP is set, so that the run loop need not ask for it at every instruction. The loop of
+// watched waves does ask: a watch sees the scalar instructions in between.
 void run_skipping(Wave& w) {
   for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
     if (n == kSkipLimit) return w.stop("VSKIP was still set after 65536 instructions");
     ++w.skipped;
     const Inst& next = w.program->insts[w.pc++];
-    if (!skipped(next)) {
-      if (w.watch) [[unlikely]] w.watch->before(w, next);
-      next.exec(w, next);
-      if (w.watch) [[unlikely]] w.watch->after(w, next);
-    }
+    if (!skipped_by_vskip(next)) next.exec(w, next);
     if (w.status == WaveStatus::kRunning) continue;
     if (w.status == WaveStatus::kYield) { w.status = WaveStatus::kRunning; continue; }
     if (w.status == WaveStatus::kBarrier) w.stop("s_barrier while VSKIP is set");
@@ -94,7 +81,7 @@ void run_skipping(Wave& w) {
 void set_vskip(Wave& w, bool on) {
   const bool was_on = w.mode & kModeVskip;
   w.mode = on ? w.mode | kModeVskip : w.mode & ~kModeVskip;
-  if (on && !was_on) run_skipping(w);
+  if (on && !was_on && w.watch == nullptr) run_skipping(w);
 }
 
 // Of the hardware registers only MODE can be written by user code and has an effect here.

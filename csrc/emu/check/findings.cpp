@@ -64,8 +64,9 @@ void Findings::add(Finding f) {
                                                  findings_.size());
   if (!fresh) {
     Finding& known = findings_[it->second];
-    known.count += f.count;
-    if (f.severity > known.severity) known.severity = f.severity;
+    f.count += known.count;
+    if (f.severity > known.severity) known = std::move(f);
+    else known.count = f.count;
   } else if (findings_.size() < kMostFindings) {
     findings_.push_back(std::move(f));
   } else {

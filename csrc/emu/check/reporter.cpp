@@ -12,11 +12,15 @@ Reporter::Reporter(const Launch& l) : launch(l), settings(l.settings) {}
 
 Finding* Reporter::open(const Wave& w, const Inst& i, const char* checker, Severity severity) {
   const auto [it, fresh] = by_place_.try_emplace(Key{checker, i.offset_bytes}, findings_.size());
-  if (!fresh) {
+  if (!fresh && severity <= findings_[it->second].severity) {
     ++findings_[it->second].count;
     return nullptr;
   }
-  Finding& f = findings_.emplace_back();
+  // An error takes the place of what was only advisory there.
+  Finding& f = fresh ? findings_.emplace_back() : findings_[it->second];
+  const uint64_t before = fresh ? 0 : f.count;
+  f = {};
+  f.count = before + 1;
   f.checker = checker;
   f.severity = severity;
   f.kernel = launch.kernel->name;

@@ -39,6 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         LdsFault{"dma_no_barrier", 128, true, "lds-dma", "global_load_lds_dword", "overwrites a word that wave 0", 0},
         LdsFault{"dma_late_wait", 128, true, "lds-dma", "ds_read_b32", "is in flight", 0},
         LdsFault{"dma_overwrite", 128, true, "lds-dma", "ds_read_b32", "no barrier after its wait", 0},
+        LdsFault{"dma_vskip", 64, true, "lds-dma", "ds_read_b32", "before the vmcnt wait", 0},
         LdsFault{"dma_at_end", 64, true, "lds-dma", "s_endpgm", "ends while its load to LDS is in flight", -1}),
     [](const auto& info) { return std::string(info.param.kernel); });
 
@@ -108,6 +109,41 @@ TEST_F(LdsChecks, WaveOrderBySeedShowsInTheResultOfARace) {
   }
   EXPECT_TRUE(first_read_nothing);
   EXPECT_TRUE(second_read_nothing);
+}
+
+TEST_F(LdsChecks, WritesThatVskipPassesOverDoNotHappen) {
+  Buffer<uint32_t> out(64, 0), in(std::vector<uint32_t>(64, 5));
+  ASSERT_EQ(launch(kernel("check_lds", "dma_vskip_fixed"), {}, out.get(), in.get()), kSuccess) << report();
+  EXPECT_EQ(out.read(), std::vector<uint32_t>(64, 5));
+}
+
+// Proven kernels hand tiles between waves by running them in step; their own waits they keep.
+TEST_F(LdsChecks, OrderOfLoadsToLdsBetweenWavesIsAdvisoryWithoutStrictness) {
+  const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
+  Buffer<uint32_t> out(128, 0), in(std::vector<uint32_t>(128, 5));
+  for (const char* name : {"dma_no_barrier_fault", "dma_late_wait_fault", "dma_overwrite_fault"}) {
+    mi350emuClearFindings();
+    ASSERT_EQ(launch(kernel("check_lds", name), {.bx = 128}, out.get(), in.get()), kSuccess) << report();
+    EXPECT_GE(mi350emuFindingCount(), 1u) << name;
+    EXPECT_EQ(mi350emuErrorCount(), 0u) << name;
+  }
+  EXPECT_EQ(launch(kernel("check_lds", "dma_unwaited_fault"), {}, out.get(), in.get()), kLaunchFailure);
+}
+
+// Reads that were issued before a barrier and waited for after it: proven kernels load over their words.
+TEST_F(LdsChecks, LateReadWaitsAreAdvisoryWithoutStrictness) {
+  Buffer<uint32_t> out(128, 0), in(std::vector<uint32_t>(128, 5));
+  const hipFunction_t f = kernel("check_lds", "late_read_fault");
+  EXPECT_EQ(launch(f, {.bx = 128}, out.get(), in.get()), kLaunchFailure);
+  EXPECT_EQ(only_finding()["severity"], "error");
+  EXPECT_EQ(mnemonic(only_finding()), "global_load_lds_dword");
+  mi350emuClearFindings();
+  const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
+  ASSERT_EQ(launch(f, {.bx = 128}, out.get(), in.get()), kSuccess) << report();
+  EXPECT_EQ(only_finding()["severity"], "advisory");
+  mi350emuClearFindings();
+  ASSERT_EQ(launch(kernel("check_lds", "late_read_fixed"), {.bx = 128}, out.get(), in.get()), kSuccess) << report();
+  expect_clean();
 }
 
 TEST_F(LdsChecks, BankConflictsAreCountedNotReported) {

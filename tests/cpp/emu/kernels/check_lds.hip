@@ -134,6 +134,21 @@ PAIR(dma_overwrite, (u32* out, const u32* in), (out, in)) {
   bare_barrier();
   out[lane_x()] = v + read_lds(base + ((4 * lane_x()) ^ 256));
 }
+// The read is issued before the barrier but waited for only after it.
+PAIR(late_read, (u32* out, const u32* in), (out, in)) {
+  __shared__ u32 tile[128];
+  const u32 at = offset_of(tile) + 4 * lane_x();
+  u32 v;
+  write_lds(at, 3);
+  wait_lds();
+  bare_barrier();
+  if (kFixed) asm volatile("ds_read_b32 %0, %1\n s_waitcnt lgkmcnt(0)\n s_barrier" : "=v"(v) : "v"(at ^ 256) : "memory");
+  else asm volatile("ds_read_b32 %0, %1\n s_barrier" : "=v"(v) : "v"(at ^ 256) : "memory");
+  load_to_lds(in + lane_x(), offset_of(tile) + 256 * wave());
+  wait_lds();
+  wait_loads<0>();
+  out[lane_x()] = v;
+}
 PAIR(dma_at_end, (u32* out, const u32* in), (out, in)) {
   __shared__ u32 tile[64];
   out[lane_x()] = 1;
@@ -141,6 +156,17 @@ PAIR(dma_at_end, (u32* out, const u32* in), (out, in)) {
   load_to_lds(in + lane_x(), offset_of(tile));
   if (kFixed) wait_loads<0>();
   asm volatile("s_endpgm");
+}
+// The wait stands among instructions that VSKIP passes over: it counts, the write beside it does not happen.
+PAIR(dma_vskip, (u32* out, const u32* in), (out, in)) {
+  __shared__ u32 tile[64];
+  const u32 at = offset_of(tile) + 4 * lane_x();
+  load_to_lds(in + lane_x(), offset_of(tile));
+  asm volatile("s_setvskip 1, 0\n ds_write_b32 %0, %0" ::"v"(at) : "memory");
+  if (kFixed) wait_loads<0>();
+  asm volatile("s_setvskip 0, 0" ::: "memory");
+  out[lane_x()] = read_lds(at);
+  wait_loads<0>();
 }
 
 // Conflicts: all lanes in one bank, or side by side.
