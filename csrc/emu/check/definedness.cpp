@@ -34,7 +34,8 @@ void Definedness::start_wave(const Wave& w) {
   ShadowRegisters& s = state.registers;
   state.scratch.clear();
   s.reset();
-  for (unsigned n = 0; n < started_sgprs(*reporter_.launch.kernel); ++n) s.set_scalar(static_cast<uint16_t>(n), 0);
+  const unsigned started = started_sgprs(*reporter_.launch.kernel);
+  for (unsigned n = 0; n < started; ++n) s.set_scalar(static_cast<uint16_t>(n), 0);
   for (uint16_t code = kFlatScratchLo; code <= kXnackMaskHi; ++code) s.set_scalar(code, 0);
   for (uint16_t code = kTtmp0; code < kM0; ++code) s.set_scalar(code, 0);
   s.define({kExecLo, 2, 0}, 0);

@@ -41,11 +41,13 @@ class Definedness {
   void check_branch(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
   void check_scalar_results(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
   void start_memory(Wave& w, const Inst& i, const Footprint& f, ShadowRegisters& s);
-  void check_operand(Wave& w, const Inst& i, RegisterSpan r, uint64_t lanes, const char* what, ShadowRegisters& s);
+  void check_operand(Wave& w, const Inst& i, RegisterSpan r, uint64_t lanes, const char* what,
+                     ShadowRegisters& s);
   void report(const Wave& w, const Inst& i, RegisterSpan r, int lane, const char* what);
 
   void access_global(Wave& w, const Inst& i, const Footprint& f, const Access& a, WaveState& s);
-  void check_store(Wave& w, const Inst& i, const Footprint& f, RegisterSpan data, const Access& a, ShadowRegisters& s);
+  void check_store(Wave& w, const Inst& i, const Footprint& f, RegisterSpan data, const Access& a,
+                   ShadowRegisters& s);
   void load_undefined(const Footprint& f, const Access& a, ShadowRegisters& s);
   void access_lds(Wave& w, const Inst& i, const Footprint& f, const Access& a, WaveState& s);
   void lds_atomic(const Inst& i, const Footprint& f, const Access& a, uint8_t* image, ShadowRegisters& s);

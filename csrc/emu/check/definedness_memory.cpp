@@ -108,7 +108,8 @@ void Definedness::check_store(Wave& w, const Inst& i, const Footprint& f, Regist
       const auto code = static_cast<uint16_t>(data.first + d);
       const uint32_t undefined =
           bits & (code < kVgpr0 ? s.scalar(code) : s.lane(code - kVgpr0, static_cast<unsigned>(lane)));
-      if (undefined != 0) report(w, i, {code, 1, 0}, code < kVgpr0 ? -1 : lane, "data of a store to global memory");
+      if (undefined != 0)
+        report(w, i, {code, 1, 0}, code < kVgpr0 ? -1 : lane, "data of a store to global memory");
       if (a.kind == Access::kStore) {
         const unsigned bytes = narrow ? static_cast<unsigned>(a.bytes) : 4;
         memory_->store(a.address(lane) + 4 * d, bytes, high ? undefined >> 16 : undefined);

@@ -57,11 +57,11 @@ Element element_of(const Inst& i) {
   if (i.row->encoding == Encoding::kVopc || i.row->encoding == Encoding::kSopc) return {Widen::kExact, 32};
   if (sums) return {floating ? Widen::kWhole : Widen::kUpward, bits};
   const bool moves =
-      !contains_any(name, {"cvt", "min", "max"}) &&
-      contains_any(name, {"mov", "and", "or_", "or3", "xor", "not", "xnor", "nor", "bfi", "bfe", "bfm", "perm", "align",
-                          "lshl", "lshr", "ashr", "cndmask", "cselect", "swap", "lane", "pack", "accvgpr", "bitop3",
-                          "brev", "bfrev", "swizzle", "wqm", "quadmask", "bitset", "exec", "sext", "bitreplicate",
-                          "orn"});
+      !contains_any(name, {"cvt", "min", "max", "floor"}) &&
+      contains_any(name, {"mov", "and", "or_", "or3", "orn", "xor", "not", "xnor", "nor", "bfi", "bfe", "bfm",
+                          "perm", "align", "lshl", "lshr", "ashr", "cndmask", "cselect", "swap", "lane", "pack",
+                          "accvgpr", "bitop3", "brev", "bfrev", "swizzle", "wqm", "quadmask", "bitset", "exec",
+                          "sext", "bitreplicate"});
   return {moves ? Widen::kExact : Widen::kWhole, bits};
 }
 

@@ -232,10 +232,10 @@ std::string register_name(uint16_t code, unsigned count) {
     case kFlatScratchLo: return "flat_scratch";
     default: break;
   }
-  const char* file = code >= kAcc0 ? "a" : code >= kVgpr0 ? "v" : "s";
+  const std::string file(1, code >= kAcc0 ? 'a' : code >= kVgpr0 ? 'v' : 's');
   const unsigned n = code >= kAcc0 ? code - kAcc0 : code >= kVgpr0 ? code - kVgpr0 : code;
   if (count <= 1) return file + std::to_string(n);
-  return std::string(file) + "[" + std::to_string(n) + ":" + std::to_string(n + count - 1) + "]";
+  return file + "[" + std::to_string(n) + ":" + std::to_string(n + count - 1) + "]";
 }
 
 }  // namespace mi350::emu

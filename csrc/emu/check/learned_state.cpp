@@ -13,7 +13,8 @@
 namespace mi350::emu {
 namespace {
 
-constexpr uint16_t kScalarDst = 30, kScalarSrc = 40, kCarryOut = 24, kMaskIn = 22, kVectorSrc = 100, kVectorDst = 20;
+constexpr uint16_t kScalarDst = 30, kScalarSrc = 40, kCarryOut = 24, kMaskIn = 22;
+constexpr uint16_t kVectorSrc = 100, kVectorDst = 20;
 constexpr int kTries = 6;
 constexpr uint32_t kNearest = 0xf0;
 

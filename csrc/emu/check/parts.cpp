@@ -3,8 +3,8 @@
 #include "check/checker.h"
 #include "check/group_order.h"
 #include "check/lds_order.h"
-#include "check/stuck_barrier.h"
 #include "check/register_checks.h"
+#include "check/stuck_barrier.h"
 
 namespace mi350::emu {
 

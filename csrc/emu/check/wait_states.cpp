@@ -37,7 +37,8 @@ struct Wait {
   uint8_t states;
 };
 constexpr Wait kWaits[] = {
-#define WAIT(name, producer, written, consumer, roles, states) {name, producer, written, consumer, roles, states},
+#define WAIT(name, producer, written, consumer, roles, states) \
+  {name, producer, written, consumer, roles, states},
 #include "check/wait_states.def"
 #undef WAIT
 };
@@ -137,7 +138,8 @@ void WaitStates::judge_pair(Wave& w, const Inst& producer, const Footprint& befo
     for (unsigned n = 0; n < f.write_count; ++n)
       for (unsigned r = 0; r < before.read_count; ++r)
         if (before.reads[r].role == kRoleData && overlap(before.reads[r], f.writes[n]))
-          report(w, producer, i, "wide store -> VALU overwrites its data", f.writes[n], kStoreDataStates, found);
+          report(w, producer, i, "wide store -> VALU overwrites its data", f.writes[n], kStoreDataStates,
+                 found);
   }
   if (before.is(kIsSetreg) && f.is(kIsSetreg | kIsGetreg) && found < kSetregStates &&
       (producer.imm & 63) == (i.imm & 63)) {
@@ -158,8 +160,8 @@ void WaitStates::judge_mfma(Wave& w, const Inst& producer, const Footprint& befo
     const unsigned required = accumulates ? (exact ? row->exact_c : row->overlapping_c)
                               : f.is(kIsVmem | kIsLds) ? row->memory : row->read;
     if (found < required)
-      report(w, producer, i, accumulates ? "MFMA result -> C of another" : "MFMA result is read", read, required,
-             found);
+      report(w, producer, i, accumulates ? "MFMA result -> C of another" : "MFMA result is read", read,
+             required, found);
   }
   if (!f.is(kIsValu)) return;
   for (unsigned n = 0; n < f.write_count; ++n) {
