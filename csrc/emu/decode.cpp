@@ -70,6 +70,7 @@ struct Decoder {
   bool scaled_mai();
   bool ds();
   bool mubuf();
+  bool mtbuf();
   bool flat();
   bool any();
 
@@ -244,11 +245,11 @@ bool Decoder::vop3() {
 
 bool Decoder::vop3p() {
   const uint32_t w = word(0), opcode = bits(w, 16, 7);
-  if (opcode == kScalePrefixOpcode) return scaled_mai();
+  if (opcode == kScalePrefixOpcode && scaled_mai()) return true;
   if (find_row(Encoding::kMai, opcode)) return mai(0);
   if (!row(Encoding::kVop3p, opcode, 2)) return false;
   const uint32_t w1 = word(1);
-  inst.dst = vgpr(bits(w, 0, 8));
+  if (has('d')) inst.dst = vgpr(bits(w, 0, 8));
   inst.src[0] = static_cast<uint16_t>(bits(w1, 0, 9));
   inst.src[1] = static_cast<uint16_t>(bits(w1, 9, 9));
   if (has('c')) inst.src[2] = static_cast<uint16_t>(bits(w1, 18, 9));
@@ -334,6 +335,24 @@ bool Decoder::mubuf() {
   return inst.soffset != kLiteral;
 }
 
+bool Decoder::mtbuf() {
+  const uint32_t w = word(0);
+  if (!row(Encoding::kMtbuf, bits(w, 15, 4), 2)) return false;
+  const uint32_t w1 = word(1);
+  inst.imm = static_cast<int32_t>(bits(w, 0, 12));
+  inst.offen = bit(w, 12);
+  inst.idxen = bit(w, 13);
+  inst.sc0 = bit(w, 14);
+  inst.sc1 = bit(w1, 21);
+  inst.nt = bit(w1, 22);
+  inst.format = static_cast<uint8_t>(bits(w, 19, 7));
+  (has('d') ? inst.dst : inst.data) = vector_or_acc(bits(w1, 8, 8), bit(w1, 23));
+  if (inst.offen || inst.idxen) inst.addr = vgpr(bits(w1, 0, 8));
+  inst.sbase = static_cast<uint16_t>(bits(w1, 16, 5) * 4);
+  inst.soffset = static_cast<uint16_t>(bits(w1, 24, 8));
+  return inst.soffset != kLiteral;
+}
+
 bool Decoder::flat() {
   constexpr Encoding kSegment[3] = {Encoding::kFlat, Encoding::kScratch, Encoding::kGlobal};
   constexpr uint32_t kOff = 0x7f;
@@ -397,6 +416,7 @@ bool Decoder::any() {
     case 0b110110: return ds();
     case 0b110111: return flat();
     case 0b111000: return mubuf();
+    case 0b111010: return mtbuf();
     default: return false;
   }
 }

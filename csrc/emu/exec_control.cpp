@@ -7,7 +7,7 @@
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
 
-constexpr uint32_t kModeGprIdx = 1u << 27;
+constexpr uint32_t kModeGprIdx = 1u << 27, kModeCsp = 29;
 constexpr int kSkipLimit = 1 << 20;
 constexpr uint32_t kXccs = 8, kSimds = 4, kCusPerXcc = 32;
 
@@ -43,6 +43,10 @@ enum HwRegId : uint32_t {
   kXccId = 20
 };
 
+// 16-19 are the trap handler's base and memory (none here), 21-24 the performance snapshot.
+constexpr bool known_hw_register(uint32_t id) { return (id >= 1 && id <= 7) || (id >= 15 && id <= 24); }
+void refuse_hw_register(Wave& w, uint32_t id) { w.stop("gfx950 has no hardware register " + std::to_string(id)); }
+
 uint32_t read_hw_register(const Wave& w, uint32_t id) {
   const uint64_t linear = w.group->linear;
   switch (id) {
@@ -61,9 +65,60 @@ uint32_t read_hw_register(const Wave& w, uint32_t id) {
   }
 }
 
+// Runs a stretch in which VSKIP is set, so that the run loop need not ask for it at every instruction. The loop of
+// watched waves does ask: a watch sees the scalar instructions in between.
+void run_skipping(Wave& w) {
+  for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
+    if (n == kSkipLimit) return w.stop("VSKIP was still set after 1048576 instructions");
+    const Inst& next = w.program->insts[w.pc++];
+    if (!skipped_by_vskip(next)) next.exec(w, next);
+    if (w.status == WaveStatus::kRunning) continue;
+    if (w.status == WaveStatus::kYield) { w.status = WaveStatus::kRunning; continue; }
+    if (w.status == WaveStatus::kBarrier) w.stop("s_barrier while VSKIP is set");
+    return;
+  }
+}
+void set_vskip(Wave& w, bool on) {
+  const bool was_on = w.mode & kModeVskip;
+  w.mode = on ? w.mode | kModeVskip : w.mode & ~kModeVskip;
+  if (on && !was_on && w.watch == nullptr) run_skipping(w);
+}
+
+// Of the hardware registers only MODE can be written by user code and has an effect here.
 void write_hw_register(Wave& w, const Inst& i, uint32_t value) {
   const HwReg r(i.imm);
-  if (r.id == kMode) w.mode = (w.mode & ~(r.mask << r.offset)) | (value & r.mask) << r.offset;
+  if (!known_hw_register(r.id)) return refuse_hw_register(w, r.id);
+  if (r.id != kMode) return;
+  const uint32_t mode = (w.mode & ~(r.mask << r.offset)) | (value & r.mask) << r.offset;
+  const bool skip = mode & kModeVskip;
+  w.mode = (mode & ~kModeVskip) | (w.mode & kModeVskip);
+  set_vskip(w, skip);
+}
+
+// The branch stack: s[4 CSP : 4 CSP + 3] hold EXEC and the address of a path not taken yet.
+uint32_t stack_pointer(const Wave& w) { return w.mode >> kModeCsp & 7; }
+void set_stack_pointer(Wave& w, uint32_t csp) {
+  w.mode = (w.mode & ~(7u << kModeCsp)) | (csp & 7) << kModeCsp;
+}
+void push_path(Wave& w, uint64_t exec, uint64_t address) {
+  const auto at = static_cast<uint16_t>(4 * stack_pointer(w));
+  write_s64(w, at, exec);
+  write_s64(w, static_cast<uint16_t>(at + 2), address);
+  set_stack_pointer(w, stack_pointer(w) + 1);
+}
+
+// Lanes in `taken` go to `target`, the others on; of a split the smaller part runs first.
+template <class Jump> void fork(Wave& w, uint64_t taken, uint64_t target, Jump go) {
+  const uint64_t pass = taken & w.exec(), fail = ~taken & w.exec();
+  if (pass == w.exec()) return go();
+  if (fail == w.exec()) return;
+  if (std::popcount(fail) < std::popcount(pass)) {
+    push_path(w, pass, target);
+    return w.set_exec(fail);
+  }
+  push_path(w, fail, w.program->address_of(w.pc));
+  w.set_exec(pass);
+  go();
 }
 
 }  // namespace
@@ -73,6 +128,7 @@ void s_waitcnt(Wave&, const Inst&) {}
 void s_setprio(Wave&, const Inst&) {}
 void s_sethalt(Wave& w, const Inst& i) { if (i.imm & 1) w.stop("s_sethalt: the wave would halt for ever"); }
 void s_sendmsg(Wave&, const Inst&) {}
+void s_sendmsghalt(Wave& w, const Inst&) { w.stop("s_sendmsghalt: the wave would halt for ever"); }
 void s_icache_inv(Wave&, const Inst&) {}
 void s_incperflevel(Wave&, const Inst&) {}
 void s_decperflevel(Wave&, const Inst&) {}
@@ -85,6 +141,7 @@ void s_trap(Wave& w, const Inst& i) {
 }
 void s_endpgm(Wave& w, const Inst&) { w.status = WaveStatus::kEnded; }
 void s_endpgm_saved(Wave& w, const Inst&) { w.status = WaveStatus::kEnded; }
+void s_endpgm_ordered_ps_done(Wave& w, const Inst&) { w.status = WaveStatus::kEnded; }
 void s_barrier(Wave& w, const Inst&) {
   w.status = WaveStatus::kBarrier;
   ++w.group->at_barrier;
@@ -114,9 +171,25 @@ void s_call_b64(Wave& w, const Inst& i) {
   write_s64(w, i.dst, w.program->address_of(w.pc));
   jump(w, i.target);
 }
+void s_cbranch_i_fork(Wave& w, const Inst& i) {
+  fork(w, read_s64(w, i, i.src[0]), w.program->address_of(i.target), [&] { jump(w, i.target); });
+}
+void s_cbranch_g_fork(Wave& w, const Inst& i) {
+  const uint64_t target = read_s64(w, i, i.src[1]);
+  fork(w, read_s64(w, i, i.src[0]), target, [&] { jump_to_address(w, i, target); });
+}
+// The first arrival takes the other path, the second one goes on.
+void s_cbranch_join(Wave& w, const Inst& i) {
+  if (stack_pointer(w) == read_s32(w, i, i.src[0])) return;
+  set_stack_pointer(w, stack_pointer(w) - 1);
+  const auto at = static_cast<uint16_t>(4 * stack_pointer(w));
+  w.set_exec(read_s64(w, i, at));
+  jump_to_address(w, i, read_s64(w, i, static_cast<uint16_t>(at + 2)));
+}
 
 void s_getreg_b32(Wave& w, const Inst& i) {
   const HwReg r(i.imm);
+  if (!known_hw_register(r.id)) return refuse_hw_register(w, r.id);
   write_s32(w, i.dst, read_hw_register(w, r.id) >> r.offset & r.mask);
 }
 void s_setreg_b32(Wave& w, const Inst& i) { write_hw_register(w, i, read_s32(w, i, i.src[0])); }
@@ -136,22 +209,8 @@ void s_set_gpr_idx_idx(Wave& w, const Inst& i) {
   w.sgpr[kM0] = (w.sgpr[kM0] & 0xffffff00u) | (read_s32(w, i, i.src[0]) & 0xff);
 }
 
-// Runs the skipping stretch itself, so that the run loop need not ask for VSKIP at every instruction. The loop of
-// watched waves does ask: a watch sees the scalar instructions in between.
 void s_setvskip(Wave& w, const Inst& i) {
-  const bool on = read_s32(w, i, i.src[0]) >> (read_s32(w, i, i.src[1]) & 31) & 1;
-  const bool was_on = w.mode & kModeVskip;
-  w.mode = on ? w.mode | kModeVskip : w.mode & ~kModeVskip;
-  if (!on || was_on || w.watch != nullptr) return;
-  for (int n = 0; (w.mode & kModeVskip) != 0; ++n) {
-    if (n == kSkipLimit) return w.stop("s_setvskip: VSKIP was still set after 1048576 instructions");
-    const Inst& next = w.program->insts[w.pc++];
-    if (!skipped_by_vskip(next)) next.exec(w, next);
-    if (w.status == WaveStatus::kRunning) continue;
-    if (w.status == WaveStatus::kYield) { w.status = WaveStatus::kRunning; continue; }
-    if (w.status == WaveStatus::kBarrier) w.stop("s_barrier while VSKIP is set");
-    return;
-  }
+  set_vskip(w, read_s32(w, i, i.src[0]) >> (read_s32(w, i, i.src[1]) & 31) & 1);
 }
 
 }  // namespace mi350::emu::MI350_EMU_LEVEL

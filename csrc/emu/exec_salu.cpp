@@ -203,7 +203,7 @@ void s_sub_i32(Wave& w, const Inst& i) {
   put(w, i, static_cast<uint32_t>(difference));
 }
 
-// SCC: the first source was taken.
+// SCC: the first source was taken; of equal ones the maximum takes it too.
 #define S_PICK(name, type, op) \
   void name(Wave& w, const Inst& i) { \
     const auto a = static_cast<type>(a32(w, i)), b = static_cast<type>(b32(w, i)); \
@@ -213,8 +213,8 @@ void s_sub_i32(Wave& w, const Inst& i) {
   }
 S_PICK(s_min_i32, int32_t, <)
 S_PICK(s_min_u32, uint32_t, <)
-S_PICK(s_max_i32, int32_t, >)
-S_PICK(s_max_u32, uint32_t, >)
+S_PICK(s_max_i32, int32_t, >=)
+S_PICK(s_max_u32, uint32_t, >=)
 
 S2(s_cselect_b32, a32, b32, w.scc ? a : b)
 S2(s_cselect_b64, a64, b64, w.scc ? a : b)

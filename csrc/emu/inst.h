@@ -12,7 +12,7 @@ using Handler = void (*)(Wave&, const Inst&);
 enum class Encoding : uint8_t {
   kSop1, kSop2, kSopk, kSopc, kSopp, kSmem,
   kVop1, kVop2, kVopc, kVop3, kVop3sd, kVop3p, kMai,
-  kDs, kMubuf, kGlobal, kScratch, kFlat,
+  kDs, kMubuf, kGlobal, kScratch, kFlat, kMtbuf,
 };
 
 // Operand codes: the hardware's 9-bit source space, extended by the accumulation registers.
@@ -66,6 +66,7 @@ struct Inst {
   uint16_t addr = kNoOperand, data = kNoOperand, data1 = kNoOperand;
   uint16_t sbase = kNoOperand;   // MUBUF: resource (4 SGPRs); SMEM: base pair; GLOBAL/SCRATCH: saddr or kNoOperand
   uint16_t soffset = kNoOperand; // MUBUF soffset, SMEM soffset register
+  uint8_t format = 0;            // MTBUF: data format 3:0, number format 6:4
   bool offen = false, idxen = false, lds = false, gds = false;
   bool sc0 = false, sc1 = false, nt = false;  // sc0 = glc: atomics return the old value
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <iterator>
+#include <string_view>
 #include <vector>
 
 namespace mi350::emu {
@@ -49,7 +50,7 @@ void parse_forms(const char* s, RowForm& form) {
       case 'c': form.clamp = true; break;
       case 'm': form.omod = true; break;
       case 'o': form.op_sel_mask = static_cast<uint8_t>(number(s)); break;
-      case 'p': case 'q': case 'x': form.packed = s[-1]; break;
+      case 'p': case 'q': case 'x': case 's': form.packed = s[-1]; break;
       case '2': form.two_offsets = true; break;
       case 'z': form.swizzle = true; break;
       case 'g': form.gds = true; break;
@@ -61,7 +62,7 @@ void parse_forms(const char* s, RowForm& form) {
 
 struct Tables {
   std::vector<RowForm> forms;
-  std::array<std::array<const IsaRow*, 1024>, 18> by_opcode{};
+  std::array<std::array<const IsaRow*, 1024>, 19> by_opcode{};
 
   Tables() : forms(kIsaRows) {
     for (size_t r = 0; r < kIsaRows; ++r) {
@@ -92,6 +93,14 @@ const Tables& tables() {
 const OperandForm* RowForm::find(char kind) const {
   for (unsigned i = 0; i < operand_count; ++i)
     if (operands[i].kind == kind) return &operands[i];
+  return nullptr;
+}
+
+const char* refusal(const IsaRow& row) {
+  const std::string_view name = row.mnemonic;
+  if (name.starts_with("ds_gws_")) return "global wave sync: no queue here is given its hardware";
+  if (name.starts_with("s_rfe_")) return "returns from a trap handler, in which no kernel runs here";
+  if (name == "v_mfma_ld_scale_b32") return "scales without the v_mfma_*_f8f6f4 that has to follow them";
   return nullptr;
 }
 

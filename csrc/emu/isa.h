@@ -37,12 +37,15 @@ struct RowForm {
   bool vop3 = false, dpp = false, sdwa = false, sdwa_source_only = false, no_suffix = false;
   bool clamp = false, omod = false;
   uint8_t neg_mask = 0, abs_mask = 0, op_sel_mask = 0;
-  char packed = 0;       // VOP3P: 'p', 'q' or 'x'
+  char packed = 0;       // VOP3P: 'p', 'q', 'x' or 's'
   bool two_offsets = false, swizzle = false, gds = false, may_lds = false;
 
   const OperandForm* find(char kind) const;
 };
 const RowForm& form_of(const IsaRow& row);
+
+// Why an instruction that decodes and prints is not executed, or nullptr.
+const char* refusal(const IsaRow& row);
 
 // Handlers of the widest vector extension this host has, one per row of isa.def.
 const Handler* handlers();

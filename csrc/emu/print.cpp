@@ -249,6 +249,21 @@ std::string swizzle(uint32_t v) {
   return " offset:swizzle(" + bitmask_swizzle(v & 31, (v >> 5) & 31, (v >> 10) & 31) + ")";
 }
 
+// Data and number format of MTBUF; the defaults (8, UNORM) do not print.
+std::string buffer_format(uint32_t format) {
+  constexpr const char* kData[] = {"INVALID",  "8",           "16",      "8_8",         "32",     "16_16",
+                                   "10_11_11", "11_11_10",    "10_10_10_2", "2_10_10_10", "8_8_8_8", "32_32",
+                                   "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
+  constexpr const char* kNumber[] = {"UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "RESERVED_6",
+                                     "FLOAT"};
+  const uint32_t data = format & 15, number = format >> 4 & 7;
+  if (data == 1 && number == 0) return "";
+  std::string text = " format:[";
+  if (data != 1) text += std::string("BUF_DATA_FORMAT_") + kData[data];
+  if (number != 0) text += (data != 1 ? "," : "") + std::string("BUF_NUM_FORMAT_") + kNumber[number];
+  return text + "]";
+}
+
 // F8F6F4: the registers of A and B follow from the format that cbsz and blgp name.
 unsigned f8f6f4_dwords(uint8_t format) { return format == 4 ? 4 : format == 2 || format == 3 ? 6 : 8; }
 
@@ -355,7 +370,7 @@ void Printer::operand_of(const OperandForm& f) {
 void Printer::memory_operands() {
   const Encoding e = i.row->encoding;
   const OperandForm *d = form.find('d'), *q = form.find('q');
-  if (e == Encoding::kMubuf) {
+  if (e == Encoding::kMubuf || e == Encoding::kMtbuf) {
     if (!form.operand_count) return;
     if (!i.lds) put(operand(i, q ? i.data : i.dst, (q ? q : d)->dwords, 0, false));
     put(i.addr == kNoOperand ? "off" : operand(i, i.addr, i.offen && i.idxen ? 2 : 1, 0, false));
@@ -374,7 +389,8 @@ void Printer::memory_operands() {
 
 void Printer::operands() {
   switch (i.row->encoding) {
-    case Encoding::kMubuf: case Encoding::kGlobal: case Encoding::kScratch: case Encoding::kFlat:
+    case Encoding::kMubuf: case Encoding::kMtbuf: case Encoding::kGlobal: case Encoding::kScratch:
+    case Encoding::kFlat:
       memory_operands();
       return;
     default:
@@ -460,6 +476,9 @@ void Printer::memory_modifiers() {
         text += i.sc0 && i.sc1 ? " sc0 sc1" : i.sc0 ? " sc0" : i.sc1 ? " sc1" : "";
         return;
       }
+      [[fallthrough]];
+    case Encoding::kMtbuf:
+      if (i.row->encoding == Encoding::kMtbuf) text += buffer_format(i.format);
       if (i.idxen) text += " idxen";
       if (i.offen) text += " offen";
       [[fallthrough]];
@@ -479,8 +498,8 @@ void Printer::modifiers() {
       break;
     case Encoding::kVop3p: vop3p_modifiers(); break;
     case Encoding::kMai: mai_modifiers(); break;
-    case Encoding::kSmem: case Encoding::kDs: case Encoding::kMubuf: case Encoding::kGlobal:
-    case Encoding::kScratch: case Encoding::kFlat: memory_modifiers(); break;
+    case Encoding::kSmem: case Encoding::kDs: case Encoding::kMubuf: case Encoding::kMtbuf:
+    case Encoding::kGlobal: case Encoding::kScratch: case Encoding::kFlat: memory_modifiers(); break;
     default: break;
   }
 }

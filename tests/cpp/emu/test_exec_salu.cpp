@@ -47,6 +47,8 @@ TEST_F(Salu, MinimumSetsSccWhenTheFirstWins) {
   EXPECT_EQ(result32("s_min_u32", 0xffffffff, 1), 1u);
   EXPECT_FALSE(w.scc);
   EXPECT_EQ(result32("s_max_u32", 3, 3), 3u);
+  EXPECT_TRUE(w.scc) << "the manual: S0 >= S1";
+  EXPECT_EQ(result32("s_max_i32", 0xffffffff, 1), 1u);
   EXPECT_FALSE(w.scc);
 }
 
