@@ -384,6 +384,7 @@ bool Decoder::operands_exist() const {
                           code == kExecHi || code == 254;
     return dwords < 2 || !unpaired;
   };
+  if (inst.soffset != kNoOperand && !exists(inst.soffset, 1)) return false;
   for (unsigned n = 0; n < form->operand_count; ++n) {
     const OperandForm& f = form->operands[n];
     if (f.kind == 'D' && !exists(inst.dst, f.dwords)) return false;

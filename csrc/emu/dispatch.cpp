@@ -322,7 +322,8 @@ void undecodable(Wave& w, const Inst& i) {
                            : "unknown instruction: these words are not gfx950 code that the emulator knows");
 }
 void unimplemented(Wave& w, const Inst& i) {
-  w.stop(std::string("unimplemented instruction ") + i.row->mnemonic);
+  const char* reason = refusal(*i.row);
+  w.stop(std::string("unimplemented instruction ") + i.row->mnemonic + (reason ? ": " : "") + (reason ? reason : ""));
 }
 
 // Errors that the checkers found fail a launch that ran to its end, and stand in the report of any other.

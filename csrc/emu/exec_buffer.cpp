@@ -1,27 +1,16 @@
 // MUBUF: loads, stores, atomics and loads to LDS through a buffer descriptor.
 //
-//   raw (stride 0):  offset = register + instruction offset + soffset; every dword of an access is checked
-//                    against num_records bytes on its own
-//   structured:      offset = index * stride + ...; in range if index < num_records
-// Out of range: loads give 0 (0 goes to LDS too), stores are dropped, atomics do nothing. In range but outside
+// Addresses and ranges: lane_buffer.h. Where the range is in bytes, every dword of an access is checked on its
+// own. Out of range: loads give 0 (0 goes to LDS too), stores are dropped, atomics do nothing. In range but outside
 // any allocation: fault.
 #include <atomic>
 
 #include "lane_atomics.h"
+#include "lane_buffer.h"
 #include "lane_lds.h"
-#include "lane_memory.h"
 
 namespace mi350::emu::MI350_EMU_LEVEL {
 namespace {
-
-struct Descriptor {
-  uint64_t base;
-  uint32_t stride, records;
-  bool swizzled, add_lane;
-  explicit Descriptor(const uint32_t* d)
-      : base(d[0] | static_cast<uint64_t>(d[1] & 0xffff) << 32), stride((d[1] >> 16) & 0x3fff), records(d[2]),
-        swizzled(d[1] >> 31), add_lane(d[3] >> 23 & 1) {}
-};
 
 // Offsets of the lanes from `base`, the lanes that are wholly in range, and of the other active ones those
 // whose first dword is.
@@ -34,17 +23,19 @@ struct Reach {
   bool ok = true;
 };
 
-// Structured buffers: the range check is by index.
-void structured(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, Reach& a) {
-  const uint32_t* index = i.idxen ? vreg(w, i.addr) : nullptr;
-  const uint32_t* lane_offset = i.offen ? vreg(w, static_cast<uint16_t>(i.addr + i.idxen)) : nullptr;
-  for (int l = 0; l < kLanes; ++l) {
-    const uint64_t n = (index != nullptr ? index[l] : 0) + (d.add_lane ? static_cast<uint32_t>(l) : 0);
-    a.at[l] = n * d.stride + (lane_offset != nullptr ? lane_offset[l] : 0) + offset;
-    a.inside |= uint64_t{n < d.records} << l;
-  }
-  a.inside &= a.exec;
+// Lanes that the byte range cuts short, beyond those that it does not touch.
+template <int kBytes> void cut_by_bytes(const Descriptor& d, Reach& a) {
+  a.limit = d.records;
+  for (int l = 0; l < kLanes; ++l) a.partly |= uint64_t{a.at[l] + 4 <= d.records} << l;
+  a.partly &= a.exec & ~a.inside;
+}
+
+// Strides, indices and swizzled descriptors.
+template <int kBytes>
+void structured(Wave& w, const Inst& i, const Descriptor& d, uint32_t skip, Reach& a) {
+  place_lanes(w, i, d, kBytes, skip, a.at, a.inside);
   a.limit = ~0ull;
+  if (!d.by_index(i)) cut_by_bytes<kBytes>(d, a);
 }
 
 template <int kBytes>
@@ -70,12 +61,9 @@ void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool writ
     a.all = true;
     return;
   }
-  for (int l = 0; l < kLanes; ++l) {
-    a.inside |= uint64_t{a.at[l] + kBytes <= d.records} << l;
-    a.partly |= uint64_t{a.at[l] + 4 <= d.records} << l;
-  }
+  for (int l = 0; l < kLanes; ++l) a.inside |= uint64_t{a.at[l] + kBytes <= d.records} << l;
   a.inside &= a.exec;
-  a.partly &= a.exec & ~a.inside;
+  cut_by_bytes<kBytes>(d, a);
 }
 
 // What a watch is told: lanes cut short by the range check have fewer bytes.
@@ -90,21 +78,22 @@ void raw(Wave& w, const Inst& i, const Descriptor& d, uint64_t offset, bool writ
   w.watch->access(w, i, access);
 }
 
+bool is_swizzled(const Wave& w, const Inst& i) { return w.sgpr[i.sbase + 1] >> 31; }
+
 template <int kBytes>
-void resolve(Wave& w, const Inst& i, Access::Kind kind, Reach& a) {
+void resolve(Wave& w, const Inst& i, Access::Kind kind, Reach& a, uint32_t skip = 0) {
   const bool write = kind == Access::kStore || kind == Access::kAtomic;
   const Descriptor d(&w.sgpr[i.sbase]);
-  const uint64_t offset = static_cast<uint64_t>(i.imm) + read_s32(w, i, i.soffset);
   a.base = d.base;
   a.exec = w.exec();
-  if (d.stride == 0) {
-    raw<kBytes>(w, i, d, offset, write, a);
+  if (d.plain()) {
+    raw<kBytes>(w, i, d, static_cast<uint64_t>(i.imm) + read_s32(w, i, i.soffset), write, a);
     if (a.all) return;
-  } else if (d.swizzled) {
+  } else if (d.swizzled && kBytes > 4) {  // loads and stores come here dword by dword
     a.ok = false;
-    return w.stop("swizzled buffer descriptors are not supported");
+    return w.stop("an access of more than 4 bytes that cannot be split, through a swizzled descriptor");
   } else {
-    structured(w, i, d, offset, a);
+    structured<kBytes>(w, i, d, skip, a);
   }
   if (a.inside != 0) {
     Addresses absolute;
@@ -178,8 +167,25 @@ void load_to_lds(Wave& w, const Inst& i, const Reach& a) {
   }
 }
 
+// A swizzled descriptor spreads the dwords of a lane.
+template <int kDwords, bool kStore>
+[[gnu::noinline]] void move_swizzled(Wave& w, const Inst& i) {
+  for (uint32_t d = 0; d < kDwords; ++d) {
+    Reach a;
+    resolve<4>(w, i, kStore ? Access::kStore : Access::kLoad, a, 4 * d);
+    if (!a.ok) return;
+    if (w.watch) [[unlikely]] watch(w, i, kStore ? Access::kStore : Access::kLoad, a, 4);
+    uint32_t* reg = vreg(w, kStore ? i.data : i.dst) + d * kLanes;
+    if (kStore) store_some<1>(a.base, a.at, reg, a.inside);
+    else clear_lanes<1>(reg, a.exec & ~a.inside), load_some<1>(a.base, a.at, reg, a.inside);
+  }
+  if (kStore) ++w.progress;
+  count_global(w, w.exec(), 4 * kDwords);
+}
+
 template <int kDwords>
 void load(Wave& w, const Inst& i) {
+  if (kDwords > 1 && !i.lds && is_swizzled(w, i)) [[unlikely]] return move_swizzled<kDwords, false>(w, i);
   Reach a;
   resolve<4 * kDwords>(w, i, i.lds ? Access::kDma : Access::kLoad, a);
   if (!a.ok) return;
@@ -207,6 +213,7 @@ void load(Wave& w, const Inst& i) {
 
 template <int kDwords>
 void store(Wave& w, const Inst& i) {
+  if (kDwords > 1 && is_swizzled(w, i)) [[unlikely]] return move_swizzled<kDwords, true>(w, i);
   Reach a;
   resolve<4 * kDwords>(w, i, Access::kStore, a);
   if (!a.ok) return;
@@ -329,16 +336,7 @@ MI350_STORE(short, uint16_t, kWhole) MI350_STORE(short_d16_hi, uint16_t, kHigh)
 #undef MI350_STORE
 
 #define MI350_ATOMIC(name, Op, T) void buffer_atomic_##name(Wave& w, const Inst& i) { atomic<Op, T>(w, i); }
-#define MI350_ATOMICS(name, Op) MI350_ATOMIC(name, Op, uint32_t) MI350_ATOMIC(name##_x2, Op, uint64_t)
-MI350_ATOMICS(swap, op::Swap) MI350_ATOMICS(cmpswap, void) MI350_ATOMICS(add, op::Add)
-MI350_ATOMICS(sub, op::Sub) MI350_ATOMICS(smin, op::SignedMin) MI350_ATOMICS(umin, op::UnsignedMin)
-MI350_ATOMICS(smax, op::SignedMax) MI350_ATOMICS(umax, op::UnsignedMax) MI350_ATOMICS(and, op::And)
-MI350_ATOMICS(or, op::Or) MI350_ATOMICS(xor, op::Xor) MI350_ATOMICS(inc, op::Inc)
-MI350_ATOMICS(dec, op::Dec) MI350_ATOMIC(add_f32, op::FloatAdd, uint32_t)
-MI350_ATOMIC(add_f64, op::FloatAdd, uint64_t) MI350_ATOMIC(min_f64, op::FloatMin, uint64_t)
-MI350_ATOMIC(max_f64, op::FloatMax, uint64_t) MI350_ATOMIC(pk_add_f16, op::PackedAddF16, uint32_t)
-MI350_ATOMIC(pk_add_bf16, op::PackedAddBf16, uint32_t)
-#undef MI350_ATOMICS
+MI350_MEMORY_ATOMICS(MI350_ATOMIC)
 #undef MI350_ATOMIC
 
 // There are no caches; the fence orders this host thread's accesses as the instruction orders the wave's.

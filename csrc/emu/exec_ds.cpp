@@ -203,8 +203,6 @@ void commit(Wave& w, const Inst& i, const uint32_t (&out)[kDwords][kLanes]) {
   }
 }
 
-void refuse_gds(Wave& w) { w.stop("global data share: gfx950 has none"); }
-
 }  // namespace
 
 // In a group of 16 lanes with E elements per lane, element n of lane l comes from lane (16/E)n + l/E, element
@@ -354,6 +352,15 @@ void ds_wrxchg_rtn_b32(Wave& w, const Inst& i) {
 void ds_wrxchg_rtn_b64(Wave& w, const Inst& i) {
   modify<uint64_t>(w, i, [](uint64_t, uint64_t d, uint64_t) { return d; });
 }
+// Two dwords, each replaced by its new value without the top bit if that bit is set.
+void ds_condxchg32_rtn_b64(Wave& w, const Inst& i) {
+  modify<uint64_t>(w, i, [](uint64_t old, uint64_t d, uint64_t) {
+    const auto pick = [](uint64_t before, uint64_t wanted) {
+      return wanted >> 31 & 1 ? wanted & 0x7fffffff : before & 0xffffffff;
+    };
+    return pick(old, d) | pick(old >> 32, d >> 32) << 32;
+  });
+}
 void ds_wrxchg2_rtn_b32(Wave& w, const Inst& i) { exchange_two<uint32_t, 4>(w, i); }
 void ds_wrxchg2st64_rtn_b32(Wave& w, const Inst& i) { exchange_two<uint32_t, 256>(w, i); }
 void ds_wrxchg2_rtn_b64(Wave& w, const Inst& i) { exchange_two<uint64_t, 8>(w, i); }
@@ -393,7 +400,15 @@ void ds_swizzle_b32(Wave& w, const Inst& i) {
   const uint32_t pattern = static_cast<uint32_t>(i.imm) & 0xffff;
   const uint32_t low = pattern & 31, mid = pattern >> 5 & 31, high = pattern >> 10 & 31;
   const uint32_t* from = vreg(w, i.addr);
-  if (pattern >= 0xe000) return w.stop("ds_swizzle_b32: FFT patterns are not supported");
+  if (pattern >= 0xe000) {  // bit-reversed, within the groups that the mask keeps
+    const int kept = std::popcount(low);
+    if (low == 31) return pull(w, i, from, [](uint32_t l) { return l; });
+    return pull(w, i, from, [&](uint32_t l) {
+      uint32_t reversed = 0;
+      for (uint32_t bit = 0; bit < 5; ++bit) reversed |= (l >> bit & 1) << (4 - bit);
+      return reversed >> kept | (l & low) | (l & 32);
+    });
+  }
   if (pattern >= 0xc000) {  // rotate inside 32 lanes
     const uint32_t by = high & 1 ? 32 - mid : mid;
     return pull(w, i, from, [&](uint32_t l) { return (((l & low) | ((l + by) & ~low)) & 31) | (l & 32); });
@@ -456,11 +471,5 @@ void ds_append(Wave& w, const Inst& i) { count_lanes(w, i, true); }
 void ds_consume(Wave& w, const Inst& i) { count_lanes(w, i, false); }
 
 void ds_nop(Wave&, const Inst&) {}
-void ds_gws_init(Wave& w, const Inst&) { refuse_gds(w); }
-void ds_gws_barrier(Wave& w, const Inst&) { refuse_gds(w); }
-void ds_gws_sema_v(Wave& w, const Inst&) { refuse_gds(w); }
-void ds_gws_sema_br(Wave& w, const Inst&) { refuse_gds(w); }
-void ds_gws_sema_p(Wave& w, const Inst&) { refuse_gds(w); }
-void ds_gws_sema_release_all(Wave& w, const Inst&) { refuse_gds(w); }
 
 }  // namespace mi350::emu::MI350_EMU_LEVEL

@@ -23,32 +23,51 @@ struct FormatAccess {
   bool ok = false;
 
   FormatAccess(Wave& w, const Inst& i, bool write) : descriptor(&w.sgpr[i.sbase]) {
+    ok = take_format(w, i) && resolve(w, i, write ? Access::kStore : i.lds ? Access::kDma : Access::kLoad);
+  }
+  Access access(Access::Kind kind, uint64_t mask, uint64_t exec) const {
+    Access a = global_access(kind, at, mask, exec, layout.bytes);
+    a.base = descriptor.base;
+    a.clamped = true;
+    return a;
+  }
+
+ private:
+  static bool refuse(Wave& w, std::string why) {
+    w.stop(std::move(why));
+    return false;
+  }
+  bool take_format(Wave& w, const Inst& i) {
     const bool typed = i.row->encoding == Encoding::kMtbuf;
     if (!typed && descriptor.add_lane)
-      return w.stop("format access through a descriptor with add_tid_enable, whose data_format holds stride bits");
+      return refuse(w, "format access through a descriptor with add_tid_enable: its format field holds stride bits");
     const uint32_t data = typed ? i.format & 15u : descriptor.data_format;
     number = static_cast<Number>(typed ? i.format >> 4 : descriptor.number_format);
     if (!format_exists(data, number)) {
-      return w.stop("buffer data format " + std::to_string(data) + " with number format " +
-                    std::to_string(static_cast<int>(number)) + " does not exist");
+      return refuse(w, "buffer data format " + std::to_string(data) + " with number format " +
+                           std::to_string(static_cast<int>(number)) + " does not exist");
     }
     layout = kLayouts[data];
     if (!typed) std::memcpy(select, descriptor.dst_sel, sizeof select);
     if (descriptor.swizzled && layout.bytes > 4)
-      return w.stop("swizzled format access of more than 4 bytes per element");
-    place_lanes(w, i, descriptor, layout.bytes, 0, at, inside);
-    ok = check(w, write);
+      return refuse(w, "swizzled format access of more than 4 bytes per element");
+    return true;
   }
-
- private:
-  bool check(Wave& w, bool write) {
+  bool resolve(Wave& w, const Inst& i, Access::Kind kind) {
+    place_lanes(w, i, descriptor, layout.bytes, 0, at, inside);
+    if (!check(w, i, kind)) return false;
+    if (w.watch && kind != Access::kDma) [[unlikely]] w.watch->access(w, i, access(kind, inside, w.exec()));
+    return true;
+  }
+  // Lanes outside every allocation; those that may go on read as out of range.
+  bool check(Wave& w, const Inst& i, Access::Kind kind) {
+    uint64_t bad = 0;
     for (uint64_t mask = inside; mask != 0; mask &= mask - 1) {
       const int l = first_lane(mask);
-      if (w.memory->at(descriptor.base + at[l], layout.bytes, write)) continue;
-      fault_at(w, l, descriptor.base + at[l], layout.bytes, write);
-      return false;
+      if (!w.memory->at(descriptor.base + at[l], layout.bytes, kind == Access::kStore)) bad |= 1ull << l;
     }
-    return true;
+    inside &= ~bad;
+    return bad == 0 || settle_outside(w, i, access(kind, bad, bad));
   }
 };
 
@@ -83,6 +102,7 @@ template <int kComponents, Registers kRegisters> void load(Wave& w, const Inst& 
   if (!a.ok) return;
   const LdsTarget to(w, i, 4, 4);
   uint32_t first = 0;
+  alignas(16) uint8_t data[kLanes][16] = {};
   for (uint64_t mask = w.exec(); mask != 0; mask &= mask - 1) {
     const int l = first_lane(mask);
     const bool inside = a.inside >> l & 1;
@@ -91,8 +111,13 @@ template <int kComponents, Registers kRegisters> void load(Wave& w, const Inst& 
     for (int n = 0; n < kComponents; ++n)
       value[n] = component(a, inside ? words : nullptr, n, kRegisters != Registers::kDwords);
     if (!i.lds) put_components<kComponents, kRegisters>(w, i, l, value);
+    else if (w.watch) std::memcpy(data[l], value, 4);
     else if (to.inside >> l & 1) std::memcpy(to.at(l), value, 4);
     first = words[0];
+  }
+  if (w.watch && i.lds) [[unlikely]] {
+    Access access = a.access(Access::kDma, a.inside, w.exec());
+    land_watched(w, i, to, access, data[0], 4);
   }
   if (a.inside != 0) note_load(w, a.descriptor.base + a.at[first_lane(a.inside)], first);
   count_global(w, w.exec(), a.layout.bytes);

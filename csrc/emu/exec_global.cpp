@@ -382,6 +382,29 @@ void scratch_small(Wave& w, const Inst& i) {
   }
 }
 
+// Private memory to LDS; a value of T is widened to a dword.
+template <typename T> void scratch_lds(Wave& w, const Inst& i) {
+  Offsets at;
+  scratch_offsets(w, i, at);
+  const LdsTarget to(w, i, 4, 4);
+  const uint64_t exec = w.exec();
+  alignas(16) uint8_t data[kLanes][16] = {};
+  Addresses from{};
+  for (uint64_t mask = exec; mask != 0; mask &= mask - 1) {
+    const int l = first_lane(mask);
+    if (!private_holds(w, l, at[l], sizeof(T), false)) return;
+    from[l] = reinterpret_cast<uint64_t>(private_byte(w, l, at[l]));
+    uint8_t bytes[sizeof(T)];
+    private_load(w, l, at[l], bytes, sizeof(T));
+    load_narrow<T, Half::kWhole>(bytes, *reinterpret_cast<uint32_t*>(data[l]));
+    if (!w.watch && (to.inside >> l & 1)) std::memcpy(to.at(l), data[l], 4);
+  }
+  if (!w.watch) return;
+  Access access = global_access(Access::kDma, from, exec, exec, sizeof(T));
+  access.space = Access::kScratch;
+  land_watched(w, i, to, access, data[0], 4);
+}
+
 }  // namespace
 
 #define MI350_WIDE(width, dwords)                                                         \
@@ -417,6 +440,11 @@ void global_load_lds_ubyte(Wave& w, const Inst& i) { load_lds_small<uint8_t>(w, 
 void global_load_lds_sbyte(Wave& w, const Inst& i) { load_lds_small<int8_t>(w, i); }
 void global_load_lds_ushort(Wave& w, const Inst& i) { load_lds_small<uint16_t>(w, i); }
 void global_load_lds_sshort(Wave& w, const Inst& i) { load_lds_small<int16_t>(w, i); }
+void scratch_load_lds_ubyte(Wave& w, const Inst& i) { scratch_lds<uint8_t>(w, i); }
+void scratch_load_lds_sbyte(Wave& w, const Inst& i) { scratch_lds<int8_t>(w, i); }
+void scratch_load_lds_ushort(Wave& w, const Inst& i) { scratch_lds<uint16_t>(w, i); }
+void scratch_load_lds_sshort(Wave& w, const Inst& i) { scratch_lds<int16_t>(w, i); }
+void scratch_load_lds_dword(Wave& w, const Inst& i) { scratch_lds<uint32_t>(w, i); }
 void global_load_lds_dword(Wave& w, const Inst& i) { load_lds<1, 4>(w, i); }
 void global_load_lds_dwordx3(Wave& w, const Inst& i) { load_lds<3, 16>(w, i); }
 void global_load_lds_dwordx4(Wave& w, const Inst& i) { load_lds<4, 16>(w, i); }
@@ -424,16 +452,7 @@ void global_load_lds_dwordx4(Wave& w, const Inst& i) { load_lds<4, 16>(w, i); }
 #define MI350_ATOMIC(name, Op, T)                                                 \
   void global_atomic_##name(Wave& w, const Inst& i) { atomic<Op, T>(w, i); }      \
   void flat_atomic_##name(Wave& w, const Inst& i) { atomic<Op, T>(w, i); }
-#define MI350_ATOMICS(name, Op) MI350_ATOMIC(name, Op, uint32_t) MI350_ATOMIC(name##_x2, Op, uint64_t)
-MI350_ATOMICS(swap, op::Swap) MI350_ATOMICS(cmpswap, void) MI350_ATOMICS(add, op::Add)
-MI350_ATOMICS(sub, op::Sub) MI350_ATOMICS(smin, op::SignedMin) MI350_ATOMICS(umin, op::UnsignedMin)
-MI350_ATOMICS(smax, op::SignedMax) MI350_ATOMICS(umax, op::UnsignedMax) MI350_ATOMICS(and, op::And)
-MI350_ATOMICS(or, op::Or) MI350_ATOMICS(xor, op::Xor) MI350_ATOMICS(inc, op::Inc)
-MI350_ATOMICS(dec, op::Dec) MI350_ATOMIC(add_f32, op::FloatAdd, uint32_t)
-MI350_ATOMIC(add_f64, op::FloatAdd, uint64_t) MI350_ATOMIC(min_f64, op::FloatMin, uint64_t)
-MI350_ATOMIC(max_f64, op::FloatMax, uint64_t) MI350_ATOMIC(pk_add_f16, op::PackedAddF16, uint32_t)
-MI350_ATOMIC(pk_add_bf16, op::PackedAddBf16, uint32_t)
-#undef MI350_ATOMICS
+MI350_MEMORY_ATOMICS(MI350_ATOMIC)
 #undef MI350_ATOMIC
 
 }  // namespace mi350::emu::MI350_EMU_LEVEL

@@ -23,6 +23,13 @@ Span plain(const Wave& w, const Inst& i, uint32_t dwords) {
   return {(read_s64(w, i, i.sbase) + static_cast<uint64_t>(byte_offset(w, i))) & ~3ull, dwords};
 }
 
+// An offset register counts 64 bytes here, as the offsets of all scratch instructions once did.
+Span scratch(const Wave& w, const Inst& i, uint32_t dwords) {
+  int64_t offset = i.imm;
+  if (i.soffset != kNoOperand) offset += 64 * static_cast<int64_t>(read_s32(w, i, i.soffset));
+  return {(read_s64(w, i, i.sbase) + static_cast<uint64_t>(offset)) & ~3ull, dwords};
+}
+
 Span buffer(const Wave& w, const Inst& i, uint32_t dwords) {
   const uint32_t* d = &w.sgpr[i.sbase];
   const uint64_t base = d[0] | static_cast<uint64_t>(d[1] & 0xffff) << 32;
@@ -137,6 +144,12 @@ MI350_SCALAR(dwordx16, 16)
 #define MI350_SCALAR(width, dwords)                                                                      \
   void s_store_##width(Wave& w, const Inst& i) { store<dwords>(w, i, plain(w, i, dwords)); }             \
   void s_buffer_store_##width(Wave& w, const Inst& i) { store<dwords>(w, i, buffer(w, i, dwords)); }
+MI350_SCALAR(dword, 1) MI350_SCALAR(dwordx2, 2) MI350_SCALAR(dwordx4, 4)
+#undef MI350_SCALAR
+
+#define MI350_SCALAR(width, dwords)                                                                      \
+  void s_scratch_load_##width(Wave& w, const Inst& i) { load<dwords>(w, i, scratch(w, i, dwords)); }     \
+  void s_scratch_store_##width(Wave& w, const Inst& i) { store<dwords>(w, i, scratch(w, i, dwords)); }
 MI350_SCALAR(dword, 1) MI350_SCALAR(dwordx2, 2) MI350_SCALAR(dwordx4, 4)
 #undef MI350_SCALAR
 

@@ -80,6 +80,19 @@ struct PackedAddBf16 {
   }
 };
 
+// The atomics that buffer, global and flat memory have: X(name, operation, type); void is compare-and-swap.
+#define MI350_MEMORY_ATOMICS(X)                                                                          \
+  MI350_BOTH_WIDTHS(X, swap, op::Swap) MI350_BOTH_WIDTHS(X, cmpswap, void)                               \
+  MI350_BOTH_WIDTHS(X, add, op::Add) MI350_BOTH_WIDTHS(X, sub, op::Sub)                                  \
+  MI350_BOTH_WIDTHS(X, smin, op::SignedMin) MI350_BOTH_WIDTHS(X, umin, op::UnsignedMin)                  \
+  MI350_BOTH_WIDTHS(X, smax, op::SignedMax) MI350_BOTH_WIDTHS(X, umax, op::UnsignedMax)                  \
+  MI350_BOTH_WIDTHS(X, and, op::And) MI350_BOTH_WIDTHS(X, or, op::Or) MI350_BOTH_WIDTHS(X, xor, op::Xor) \
+  MI350_BOTH_WIDTHS(X, inc, op::Inc) MI350_BOTH_WIDTHS(X, dec, op::Dec)                                  \
+  X(add_f32, op::FloatAdd, uint32_t) X(add_f64, op::FloatAdd, uint64_t)                                  \
+  X(min_f64, op::FloatMin, uint64_t) X(max_f64, op::FloatMax, uint64_t)                                  \
+  X(pk_add_f16, op::PackedAddF16, uint32_t) X(pk_add_bf16, op::PackedAddBf16, uint32_t)
+#define MI350_BOTH_WIDTHS(X, name, Op) X(name, Op, uint32_t) X(name##_x2, Op, uint64_t)
+
 // On memory that other host threads may touch. `p` must be aligned. Returns the old value.
 template <class Op, typename T>
 inline T atomic_apply(T* p, T data, bool* changed) {

@@ -350,7 +350,7 @@ void Printer::operand_of(const OperandForm& f) {
       break;
     case 'k': put(hex(static_cast<uint32_t>(i.imm) & 0xffff)); break;
     case 't': put(number(i.imm & 0xffff)); break;
-    case 'i': put(e == Encoding::kSmem ? number(i.data) : small_or_hex(i.imm)); break;
+    case 'i': put(small_or_hex(e == Encoding::kSmem ? i.data : i.imm)); break;
     case 'e': if (i.imm) put(number(i.imm)); break;
     case 'l': put(e == Encoding::kSopk ? plain_constant(i.literal) : hex(i.literal)); break;
     case 'h': put(hwreg(static_cast<uint32_t>(i.imm) & 0xffff)); break;

@@ -25,6 +25,7 @@ constexpr uint16_t acc(int n) { return static_cast<uint16_t>(kAcc0 + n); }
 constexpr uint16_t integer(int n) { return static_cast<uint16_t>(n >= 0 ? kInt0 + n : 192 - n); }
 
 struct ExecTest : ::testing::Test {
+  ~ExecTest() override = default;
   std::unique_ptr<Wave> wave = std::make_unique<Wave>();
   Wave& w = *wave;
 

@@ -99,6 +99,9 @@ const Sample kSamples[] = {
     {{0xd86e0201, 0x0a000014}, "ds_read2_b32 v[10:11], v20 offset0:1 offset1:2"},
     {{0xd87a041f, 0x0a000014}, "ds_swizzle_b32 v10, v20 offset:swizzle(SWAP,1)"},
     {{0xdd098000, 0x0a7f2814}, "global_atomic_add v10, v[20:21], v40, off sc0"},
+    {{0xe809a00c, 0x02210401}, "tbuffer_load_format_xyzw v[4:7], v1, s[4:7], s2 idxen offset:12 sc1"},
+    {{0xe8470000, 0xf2410400},
+     "tbuffer_store_format_d16_xyz v[4:5], off, s[4:7], 1.0 format:[BUF_DATA_FORMAT_10_10_10_2] nt"},
     {{0xdc504ffc, 0x0a060014}, "scratch_load_dword v10, off, s6 offset:4092"},
 };
 
@@ -169,9 +172,15 @@ TEST(Decode, ScaledMfmaCarriesScaleRegistersAndBytes) {
   EXPECT_EQ(i.blgp, 4);
 }
 
+TEST(Decode, ScalesWithoutTheirMfmaAreAnInstructionThatIsRefused) {
+  const Inst i = decode_words({0xd3ac5800, 0x08020702});
+  EXPECT_EQ(print(i), "v_mfma_ld_scale_b32 v2, v3 op_sel:[1,1] op_sel_hi:[1,0]");
+  EXPECT_EQ(i.exec, nullptr);
+}
+
 TEST(Decode, UnknownAndTruncatedWordsAreFourBytesThatCannotExecute) {
   for (const std::vector<uint32_t>& words : {std::vector<uint32_t>{0xffffffff}, {0xbf9f0000}, {0xd1cc000a},
-                                             {0xbe8300ff}, {0x021428fa}, {0xd3ac0000, 0x08025114}}) {
+                                             {0xbe8300ff}, {0x021428fa}, {0xd3ac0000}}) {
     const Inst i = decode_words(words);
     EXPECT_EQ(i.row, nullptr);
     EXPECT_EQ(i.exec, nullptr);
