@@ -51,7 +51,9 @@ constexpr bool is_signalling(uint64_t u) {
 constexpr float half_to_float(uint32_t h) {
   const uint32_t magnitude = h & 0x7fff, sign = (h & 0x8000) << 16;
   const uint32_t normal = (magnitude << 13) + 0x38000000;
-  const uint32_t denormal = bits_of(float_of(0x38800000 | (magnitude << 13)) - float_of(0x38800000));
+  // Without its sign: while the host rounds down, x - x is -0.
+  const uint32_t denormal =
+      bits_of(float_of(0x38800000 | (magnitude << 13)) - float_of(0x38800000)) & 0x7fffffff;
   const uint32_t special = (magnitude << 13) | 0x7f800000;
   const uint32_t finite = magnitude < 0x400 ? denormal : normal;
   return float_of(sign | (magnitude >= 0x7c00 ? special : finite));

@@ -57,12 +57,13 @@ constexpr uint32_t byte_distance(uint32_t a, uint32_t b, bool masked) {
     sum += masked && !byte_of(b, n) ? 0 : distance(byte_of(a, n), byte_of(b, n));
   return sum;
 }
-constexpr uint64_t quad_distance(uint64_t a, uint32_t b, uint64_t c, bool masked) {
+// Four 16-bit sums; CLAMP saturates each.
+constexpr uint64_t quad_distance(uint64_t a, uint32_t b, uint64_t c, bool masked, bool clamp) {
   uint64_t out = 0;
   for (int n = 0; n < 4; ++n) {
     const uint64_t sum =
         (c >> (16 * n) & 0xffff) + byte_distance(static_cast<uint32_t>(a >> (8 * n)), b, masked);
-    out |= least<uint64_t>(sum, 0xffff) << (16 * n);
+    out |= (clamp ? least<uint64_t>(sum, 0xffff) : sum & 0xffff) << (16 * n);
   }
   return out;
 }
@@ -311,12 +312,14 @@ BIT3(v_lerp_u8, (((a & 0xff) + (b & 0xff) + (c & 1)) >> 1) |
                     (((a >> 16 & 0xff) + (b >> 16 & 0xff) + (c >> 16 & 1)) >> 1) << 16 |
                     (((a >> 24) + (b >> 24) + (c >> 24 & 1)) >> 1) << 24)
 void v_qsad_pk_u16_u8(Wave& w, const Inst& i) {
-  lanes<U64, U64, U32, U64>(w, i,
-                            [](uint64_t a, uint32_t b, uint64_t c) { return quad_distance(a, b, c, false); });
+  lanes<U64, U64, U32, U64>(w, i, [clamp = i.clamp](uint64_t a, uint32_t b, uint64_t c) {
+    return quad_distance(a, b, c, false, clamp);
+  });
 }
 void v_mqsad_pk_u16_u8(Wave& w, const Inst& i) {
-  lanes<U64, U64, U32, U64>(w, i,
-                            [](uint64_t a, uint32_t b, uint64_t c) { return quad_distance(a, b, c, true); });
+  lanes<U64, U64, U32, U64>(w, i, [clamp = i.clamp](uint64_t a, uint32_t b, uint64_t c) {
+    return quad_distance(a, b, c, true, clamp);
+  });
 }
 // Four dwords: result n uses bytes n..n+3 of the first source.
 void v_mqsad_u32_u8(Wave& w, const Inst& i) {
@@ -325,8 +328,10 @@ void v_mqsad_u32_u8(Wave& w, const Inst& i) {
     for (int n = 0; n < 4; ++n) {
       alignas(64) Lanes out;
       const uint32_t* c = w.vgpr[gpr_index(w, i.src[2], 2) + n];
-      for (int l = 0; l < kLanes; ++l)
-        out[l] = c[l] + byte_distance(static_cast<uint32_t>(a[l] >> (8 * n)), b[l], true);
+      for (int l = 0; l < kLanes; ++l) {
+        const uint64_t sum = wide(c[l]) + byte_distance(static_cast<uint32_t>(a[l] >> (8 * n)), b[l], true);
+        out[l] = static_cast<uint32_t>(i.clamp ? least<uint64_t>(sum, ~0u) : sum);
+      }
       write_masked(s, gpr_index(w, i.dst, 3) + n, out);
     }
   });

@@ -156,7 +156,7 @@ TEST_F(Mfma, SmallFormatsOfAnyMixWithAndWithoutBlockScales) {
               put(kB, small_slot(c.m, c.k, c.b->bits, i, k), *c.b, c.b->code(b[i * c.k + k] = small()));
             }
           // Byte 2 of v48 scales A by 2^(lane % 3), byte 1 of v49 scales B by 2^-(lane % 2); other bytes are
-          // noise.
+          // noise. Exact: the sums stay below 2^24.
           for (int l = 0; l < kLanes; ++l) {
             reg(48, l) = 0x05000911u | (127u + l % 3) << 16;
             reg(49, l) = 0x05110009u | (127u - l % 2) << 8;
@@ -197,13 +197,34 @@ Slot sparse_b_slot(const Sparse& c, int column, int k) {
 TEST_F(Mfma, SparseShapesTakeTheIndexedTwoOfEveryFour) {
   const Sparse cases[] = {
       {"v_smfmac_f32_16x16x32_f16", 16, 32, &kTypeF16, &kTypeF16, false, false},
+      {"v_smfmac_f32_32x32x16_f16", 32, 16, &kTypeF16, &kTypeF16, false, false},
+      {"v_smfmac_f32_16x16x64_f16", 16, 64, &kTypeF16, &kTypeF16, true, false},
+      {"v_smfmac_f32_32x32x32_f16", 32, 32, &kTypeF16, &kTypeF16, true, false},
+      {"v_smfmac_f32_16x16x32_bf16", 16, 32, &kTypeBf16, &kTypeBf16, false, false},
       {"v_smfmac_f32_32x32x16_bf16", 32, 16, &kTypeBf16, &kTypeBf16, false, false},
       {"v_smfmac_f32_16x16x64_bf16", 16, 64, &kTypeBf16, &kTypeBf16, true, false},
-      {"v_smfmac_f32_32x32x32_f16", 32, 32, &kTypeF16, &kTypeF16, true, false},
+      {"v_smfmac_f32_32x32x32_bf16", 32, 32, &kTypeBf16, &kTypeBf16, true, false},
       {"v_smfmac_i32_16x16x64_i8", 16, 64, &kTypeI8, &kTypeI8, false, true},
+      {"v_smfmac_i32_32x32x32_i8", 32, 32, &kTypeI8, &kTypeI8, false, true},
+      {"v_smfmac_i32_16x16x128_i8", 16, 128, &kTypeI8, &kTypeI8, true, true},
       {"v_smfmac_i32_32x32x64_i8", 32, 64, &kTypeI8, &kTypeI8, true, true},
+      {"v_smfmac_f32_16x16x64_bf8_bf8", 16, 64, &kTypeBf8, &kTypeBf8, false, false},
+      {"v_smfmac_f32_32x32x32_bf8_bf8", 32, 32, &kTypeBf8, &kTypeBf8, false, false},
+      {"v_smfmac_f32_16x16x128_bf8_bf8", 16, 128, &kTypeBf8, &kTypeBf8, true, false},
+      {"v_smfmac_f32_32x32x64_bf8_bf8", 32, 64, &kTypeBf8, &kTypeBf8, true, false},
+      {"v_smfmac_f32_16x16x64_bf8_fp8", 16, 64, &kTypeBf8, &kTypeFp8, false, false},
+      {"v_smfmac_f32_32x32x32_bf8_fp8", 32, 32, &kTypeBf8, &kTypeFp8, false, false},
+      {"v_smfmac_f32_16x16x128_bf8_fp8", 16, 128, &kTypeBf8, &kTypeFp8, true, false},
+      {"v_smfmac_f32_32x32x64_bf8_fp8", 32, 64, &kTypeBf8, &kTypeFp8, true, false},
+      {"v_smfmac_f32_16x16x64_fp8_bf8", 16, 64, &kTypeFp8, &kTypeBf8, false, false},
       {"v_smfmac_f32_32x32x32_fp8_bf8", 32, 32, &kTypeFp8, &kTypeBf8, false, false},
-      {"v_smfmac_f32_16x16x128_bf8_fp8", 16, 128, &kTypeBf8, &kTypeFp8, true, false}};
+      {"v_smfmac_f32_16x16x128_fp8_bf8", 16, 128, &kTypeFp8, &kTypeBf8, true, false},
+      {"v_smfmac_f32_32x32x64_fp8_bf8", 32, 64, &kTypeFp8, &kTypeBf8, true, false},
+      {"v_smfmac_f32_16x16x64_fp8_fp8", 16, 64, &kTypeFp8, &kTypeFp8, false, false},
+      {"v_smfmac_f32_32x32x32_fp8_fp8", 32, 32, &kTypeFp8, &kTypeFp8, false, false},
+      {"v_smfmac_f32_16x16x128_fp8_fp8", 16, 128, &kTypeFp8, &kTypeFp8, true, false},
+      {"v_smfmac_f32_32x32x64_fp8_fp8", 32, 64, &kTypeFp8, &kTypeFp8, true, false}};
+  EXPECT_EQ(std::size(cases), 28u);
   for (const Sparse& c : cases) {
     const int kept_items = c.k / 2 * c.m / 64, sets = 16 / kept_items;
     for (int set_index = 0; set_index < sets; ++set_index) {
@@ -214,8 +235,9 @@ TEST_F(Mfma, SparseShapesTakeTheIndexedTwoOfEveryFour) {
           put(kB, sparse_b_slot(c, column, k), *c.b, c.b->code(b[column * c.k + k] = small()));
       for (int row = 0; row < c.m; ++row)
         for (int pair = 0; pair < c.k / 4; ++pair) {
-          const int first = static_cast<int>(random() % 3),
-                    second = first + 1 + static_cast<int>(random() % (3 - first));
+          // Every pair of positions occurs.
+          constexpr int kPairs[6][2] = {{0, 1}, {0, 2}, {0, 3}, {1, 2}, {1, 3}, {2, 3}};
+          const int first = kPairs[(row + pair) % 6][0], second = kPairs[(row + pair) % 6][1];
           for (int n = 0; n < 2; ++n) {
             const int kept = 2 * pair + n, lane = row + c.m * (kept / kept_items), item = kept % kept_items;
             const int position = n ? second : first;
@@ -318,6 +340,43 @@ TEST_F(Mfma, BroadcastsOfAAndPermutationsOfB) {
       EXPECT_EQ(as_float(8, l), (l / 4 * 4 + 1.0f) * (100 + b_lane(blgp, l)))
           << "blgp " << blgp << " lane " << l;
   }
+}
+
+// Lane by lane: what CBSZ, ABID and BLGP leave of A and B is put into place by hand and multiplied without them.
+TEST_F(Mfma, BroadcastsOfEveryShapeEqualTheRearrangedOperands) {
+  const struct { const char* name; int blocks, registers, results; } shapes[] = {
+      {"v_mfma_f32_32x32x1_2b_f32", 2, 1, 32}, {"v_mfma_f32_16x16x1_4b_f32", 4, 1, 16},
+      {"v_mfma_f32_4x4x1_16b_f32", 16, 1, 4},  {"v_mfma_f32_32x32x4_2b_f16", 2, 2, 32},
+      {"v_mfma_f32_16x16x4_4b_bf16", 4, 2, 16}, {"v_mfma_i32_4x4x4_16b_i8", 16, 1, 4},
+      {"v_mfma_i32_32x32x4_2b_i8", 2, 1, 32},  {"v_mfma_f32_32x32x2_f32", 1, 1, 16}};
+  for (const auto& s : shapes)
+    for (int cbsz = 0; (1 << cbsz) <= s.blocks; ++cbsz)
+      for (int abid = 0; abid < 1 << cbsz; ++abid)
+        for (int blgp = 0; blgp < 8; ++blgp) {
+          clear();
+          const int group = 64 >> cbsz;
+          for (int r = 0; r < s.registers; ++r)
+            for (int l = 0; l < kLanes; ++l) {
+              reg(kA + r, l) = number(false, small() + 3) & 0x7f7f7f7f;
+              reg(kB + r, l) = number(false, small() + 3) & 0x7f7f7f7f;
+            }
+          for (int r = 0; r < s.registers; ++r)
+            for (int l = 0; l < kLanes; ++l) {
+              const int b_lane = blgp == 0 ? l : blgp == 1 ? l % 32 : blgp == 2 ? 32 + l % 32 : blgp == 3 ? (l + 16) % 64
+                                                                                      : 16 * (blgp - 4) + l % 16;
+              reg(16 + r, l) = reg(kA + r, l % group + group * abid);
+              reg(48 + r, l) = reg(kB + r, b_lane);
+            }
+          Inst i = inst(v(kC), v(kA), v(kB), integer(0));
+          i.cbsz = static_cast<uint8_t>(cbsz);
+          i.abid = static_cast<uint8_t>(abid);
+          i.blgp = static_cast<uint8_t>(blgp);
+          run(s.name, i);
+          run(s.name, inst(v(kC + 32), v(16), v(48), integer(0)));
+          for (int r = 0; r < s.results; ++r)
+            for (int l = 0; l < kLanes; ++l)
+              ASSERT_EQ(reg(kC + r, l), reg(kC + 32 + r, l)) << s.name << " cbsz " << cbsz << " abid " << abid << " blgp " << blgp;
+        }
 }
 
 TEST_F(Mfma, DenormalsInfinitiesAndNanPassThrough) {
