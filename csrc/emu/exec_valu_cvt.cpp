@@ -31,7 +31,6 @@ uint32_t half_towards_zero(float x) {
 }
 
 bool saturates(const Wave& w) { return w.mode & kModeFp16Overflow; }
-Rounding rounding_of(const Wave& w) { return static_cast<Rounding>((w.mode >> 2) & 3); }
 
 uint32_t set_byte(uint32_t old, uint32_t at, uint32_t value) {
   const uint32_t shift = 8 * (at & 3);
@@ -105,15 +104,13 @@ PACK(v_cvt_pknorm_u16_f16, F16, normal_u16)
 PACK(v_cvt_pkrtz_f16_f32, F32, half_towards_zero)
 PACK(v_cvt_pk_bf16_f32, F32, float_to_bfloat)
 
+// To nearest whatever MODE says.
 void v_cvt_pk_f16_f32(Wave& w, const Inst& i) {
-  const Rounding rounding = rounding_of(w);
-  const bool saturate = saturates(w);
-  if (rounding == Rounding::kNearest && !saturate)
+  if (!saturates(w))
     return lanes<U32, F32, F32>(w, i,
                                 [](float a, float b) { return float_to_half(a) | float_to_half(b) << 16; });
-  lanes<U32, F32, F32>(w, i, [=](float a, float b) {
-    return encode(kF16, a, rounding, saturate) | encode(kF16, b, rounding, saturate) << 16;
-  });
+  const auto limited = [](float x) { return encode(kF16, x, Rounding::kNearest, std::isfinite(x)); };
+  lanes<U32, F32, F32>(w, i, [=](float a, float b) { return limited(a) | limited(b) << 16; });
 }
 void v_cvt_pk_u8_f32(Wave& w, const Inst& i) {
   lanes<U32, F32, U32, U32>(w, i,

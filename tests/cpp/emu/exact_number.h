@@ -1,5 +1,6 @@
-// Exact binary numbers for the tests: sign and a fixed-point integer wide enough for any sum of products of two
-// doubles. Rounds into any IEEE format by looking at the bits, so it shares nothing with the code under test.
+// Exact binary numbers for the tests: sign and a fixed-point integer wide enough for any sum of products
+// of two doubles. Rounds into any IEEE format by looking at the bits, so it shares nothing with the code
+// under test.
 #pragma once
 #include <array>
 #include <bit>
@@ -7,7 +8,9 @@
 
 namespace mi350::emu::exact {
 
-struct Ieee { int exponent_bits, mantissa_bits; };
+struct Ieee {
+  int exponent_bits, mantissa_bits;
+};
 constexpr Ieee kHalf{5, 10}, kBrain{8, 7}, kSingle{8, 23}, kDouble{11, 52};
 
 class Number {
@@ -17,10 +20,13 @@ class Number {
   std::array<uint64_t, kWords> bits{};
 
   bool zero() const {
-    for (uint64_t w : bits) if (w) return false;
+    for (uint64_t w : bits)
+      if (w) return false;
     return true;
   }
-  bool bit(int n) const { return n >= 0 && n < 64 * kWords && (bits[static_cast<size_t>(n / 64)] >> (n % 64) & 1); }
+  bool bit(int n) const {
+    return n >= 0 && n < 64 * kWords && (bits[static_cast<size_t>(n / 64)] >> (n % 64) & 1);
+  }
   bool any_below(int n) const {
     for (int k = 0; k < kWords && 64 * k < n; ++k) {
       const uint64_t mask = n - 64 * k >= 64 ? ~0ull : (1ull << (n - 64 * k)) - 1;
@@ -30,7 +36,8 @@ class Number {
   }
   int top() const {
     for (int k = kWords - 1; k >= 0; --k)
-      if (bits[static_cast<size_t>(k)]) return 64 * k + 63 - std::countl_zero(bits[static_cast<size_t>(k)]);
+      if (bits[static_cast<size_t>(k)])
+        return 64 * k + 63 - std::countl_zero(bits[static_cast<size_t>(k)]);
     return -1;
   }
   // |*this| += m * 2^e
@@ -38,7 +45,7 @@ class Number {
     const int at = e + kPoint;
     uint64_t carry = 0;
     for (int k = 0; k < 3 || carry; ++k) {
-      const int low = 64 * k - at % 64;   // bit of m at the bottom of this word
+      const int low = 64 * k - at % 64;  // bit of m at the bottom of this word
       uint64_t part = 0;
       if (k < 3) {
         if (low >= 0 && low < 128) part = static_cast<uint64_t>(m >> low);
@@ -76,7 +83,8 @@ inline Number operator+(const Number& a, const Number& b) {
   r.negative = big.negative;
   uint64_t borrow = 0;
   for (size_t k = 0; k < Number::kWords; ++k) {
-    const unsigned __int128 left = big.bits[k], right = static_cast<unsigned __int128>(small.bits[k]) + borrow;
+    const unsigned __int128 left = big.bits[k],
+                            right = static_cast<unsigned __int128>(small.bits[k]) + borrow;
     r.bits[k] = static_cast<uint64_t>(left - right);
     borrow = left < right;
   }
@@ -84,15 +92,20 @@ inline Number operator+(const Number& a, const Number& b) {
 }
 
 // The integer and exponent of a finite code.
-struct Parts { bool negative; uint64_t mantissa; int exponent; bool infinite, nan; };
+struct Parts {
+  bool negative;
+  uint64_t mantissa;
+  int exponent;
+  bool infinite, nan;
+};
 inline Parts parts(Ieee f, uint64_t code) {
   const uint64_t mantissa = code & ((1ull << f.mantissa_bits) - 1), top = (1ull << f.exponent_bits) - 1;
   const uint64_t exponent = code >> f.mantissa_bits & top;
   const int bias = static_cast<int>(top >> 1);
   return {(code >> (f.mantissa_bits + f.exponent_bits) & 1) != 0,
           exponent ? mantissa | 1ull << f.mantissa_bits : mantissa,
-          static_cast<int>(exponent ? exponent : 1) - bias - f.mantissa_bits, exponent == top && mantissa == 0,
-          exponent == top && mantissa != 0};
+          static_cast<int>(exponent ? exponent : 1) - bias - f.mantissa_bits,
+          exponent == top && mantissa == 0, exponent == top && mantissa != 0};
 }
 inline Number product(const Parts& a, const Parts& b) {
   Number r;
@@ -103,7 +116,8 @@ inline Number product(const Parts& a, const Parts& b) {
 inline Number value(const Parts& a) { return product(a, {false, 1, 0, false, false}); }
 
 enum Direction { kNearest, kUp, kDown, kZero };
-// The code of a non-zero number. Overflow goes to infinity or to the largest finite value as IEEE 754 says.
+// The code of a non-zero number. Overflow goes to infinity or to the largest finite value as IEEE 754
+// says.
 inline uint64_t round_to(const Number& x, Ieee f, Direction how) {
   const uint64_t sign = static_cast<uint64_t>(x.negative) << (f.exponent_bits + f.mantissa_bits);
   const int bias = (1 << (f.exponent_bits - 1)) - 1;

@@ -1,5 +1,5 @@
-// Buffer format loads and stores and structured addressing. The expected values come from bit strings and long
-// double formulas written down here, not from buffer_format.h.
+// Buffer format loads and stores and structured addressing. The expected values come from bit strings and
+// long double formulas written down here, not from buffer_format.h.
 #include <cmath>
 
 #include "exec_memory_fixture.h"
@@ -10,10 +10,21 @@ namespace {
 using BufferFormat = ExecMemoryTest;
 
 // Components of each data format from the lowest bit up.
-const std::vector<int> kBits[15] = {{},           {8},           {16},         {8, 8},          {32},
-                                    {16, 16},     {11, 11, 10},  {10, 11, 11}, {2, 10, 10, 10}, {10, 10, 10, 2},
-                                    {8, 8, 8, 8}, {32, 32},      {16, 16, 16, 16},
-                                    {32, 32, 32}, {32, 32, 32, 32}};
+const std::vector<int> kBits[15] = {{},
+                                    {8},
+                                    {16},
+                                    {8, 8},
+                                    {32},
+                                    {16, 16},
+                                    {11, 11, 10},
+                                    {10, 11, 11},
+                                    {2, 10, 10, 10},
+                                    {10, 10, 10, 2},
+                                    {8, 8, 8, 8},
+                                    {32, 32},
+                                    {16, 16, 16, 16},
+                                    {32, 32, 32},
+                                    {32, 32, 32, 32}};
 enum { kUnorm, kSnorm, kUscaled, kSscaled, kUint, kSint, kReserved, kFloat };
 
 uint64_t bits_at(const uint8_t* p, int at, int count) {
@@ -37,14 +48,16 @@ long double small_float(uint64_t v, int bits) {
 bool valid(int format, int number) {
   const bool wide = format == 4 || format == 11 || format >= 13;
   if (number == kReserved) return false;
-  if (number == kFloat) return wide || format == 2 || format == 5 || format == 6 || format == 7 || format == 12;
+  if (number == kFloat)
+    return wide || format == 2 || format == 5 || format == 6 || format == 7 || format == 12;
   return !wide || number == kUint || number == kSint;
 }
 long double value_of(uint64_t v, int bits, int number) {
   const auto top = static_cast<long double>((1ull << bits) - 1);
   switch (number) {
     case kUnorm: return v / top;
-    case kSnorm: return std::max(-1.0L, as_signed(v, bits) / static_cast<long double>((1ll << (bits - 1)) - 1));
+    case kSnorm:
+      return std::max(-1.0L, as_signed(v, bits) / static_cast<long double>((1ll << (bits - 1)) - 1));
     case kUscaled: return static_cast<long double>(v);
     case kSscaled: return static_cast<long double>(as_signed(v, bits));
     default: return small_float(v, bits);
@@ -78,12 +91,15 @@ TEST_F(BufferFormat, TypedLoadsOfEveryFormatGiveTheFormulasValues) {
         const std::string name = std::string("tbuffer_load_format_") + kSuffix[components - 1];
         w.status = WaveStatus::kRunning;
         run(name, i);
-        ASSERT_EQ(w.status == WaveStatus::kFault, !valid(format, number)) << format << " " << number << w.fault;
+        ASSERT_EQ(w.status == WaveStatus::kFault, !valid(format, number))
+            << format << " " << number << w.fault;
         if (!valid(format, number)) continue;
         for (int l = 0; l < kLanes; ++l)
           for (int c = 0; c < components; ++c)
-            ASSERT_TRUE(same_float(reg(8 + c, l), expected_load(data + reg(1, l) + 40, format, number, c)))
-                << name << " format " << format << " number " << number << " lane " << l << " component " << c;
+            ASSERT_TRUE(
+                same_float(reg(8 + c, l), expected_load(data + reg(1, l) + 40, format, number, c)))
+                << name << " format " << format << " number " << number << " lane " << l << " component "
+                << c;
       }
 }
 
@@ -110,8 +126,9 @@ TEST_F(BufferFormat, HalfPrecisionLoadsRoundTheSameValueAndKeepTheFourthHalf) {
           const auto value = static_cast<long double>(std::bit_cast<float>(wide));
           const long double result = small_float(got, 16);
           if (std::isnan(value)) ASSERT_TRUE(std::isnan(result));
-          else ASSERT_LE(std::fabs(result - value), std::ldexp(std::max(1.0L, std::fabs(value)), -11))
-              << format << " " << number << " lane " << l << " component " << c;
+          else
+            ASSERT_LE(std::fabs(result - value), std::ldexp(std::max(1.0L, std::fabs(value)), -11))
+                << format << " " << number << " lane " << l << " component " << c;
         }
       }
     }
@@ -141,7 +158,8 @@ TEST_F(BufferFormat, DescriptorSelectsComponentsZerosAndOnes) {
 }
 
 TEST_F(BufferFormat, StoredValuesAreTheNearestThatLoadBack) {
-  const float values[] = {0, 1, -1, 0.5f, 0.3f, -0.7f, 1.5f, -2, 100.7f, -100.7f, 1e9f, -1e9f, 0.00197f, 6.1e-5f};
+  const float values[] = {0,  1,      -1,      0.5f, 0.3f,  -0.7f,    1.5f,
+                          -2, 100.7f, -100.7f, 1e9f, -1e9f, 0.00197f, 6.1e-5f};
   describe(0, kBytes);
   for (int l = 0; l < kLanes; ++l) reg(1, l) = static_cast<uint32_t>(16 * l);
   for (int format = 1; format < 15; ++format)
@@ -160,12 +178,21 @@ TEST_F(BufferFormat, StoredValuesAreTheNearestThatLoadBack) {
           const uint64_t code = bits_at(data + 16 * l, at, bits);
           at += bits;
           const long double x = values[(l + c) % std::size(values)];
-          if (bits == 32) { ASSERT_EQ(code, std::bit_cast<uint32_t>(static_cast<float>(x))); continue; }
+          if (bits == 32) {
+            ASSERT_EQ(code, std::bit_cast<uint32_t>(static_cast<float>(x)));
+            continue;
+          }
           if (number == kFloat) {
-            const long double stored = small_float(code, bits), limit = bits == 16 ? INFINITY : bits == 11 ? 65024 : 64512;
+            const long double stored = small_float(code, bits), limit = bits == 16   ? INFINITY
+                                                                        : bits == 11 ? 65024
+                                                                                     : 64512;
             const long double wanted = std::min(bits == 16 ? x : std::max(x, 0.0L), limit);
-            if (std::fabs(x) > 70000) { ASSERT_EQ(std::fabs(stored), bits == 16 ? INFINITY : wanted); continue; }
-            ASSERT_LE(std::fabs(stored - wanted), std::ldexp(std::max(6.2e-5L, std::fabs(wanted)), bits == 16 ? -11 : 4 - bits));
+            if (std::fabs(x) > 70000) {
+              ASSERT_EQ(std::fabs(stored), bits == 16 ? INFINITY : wanted);
+              continue;
+            }
+            ASSERT_LE(std::fabs(stored - wanted),
+                      std::ldexp(std::max(6.2e-5L, std::fabs(wanted)), bits == 16 ? -11 : 4 - bits));
             continue;
           }
           const bool is_signed = number == kSnorm || number == kSscaled, norm = number <= kSnorm;
@@ -173,8 +200,10 @@ TEST_F(BufferFormat, StoredValuesAreTheNearestThatLoadBack) {
           const long double low = !is_signed ? 0 : norm ? -top : -top - 1;
           const long double scaled = std::min(std::max(norm ? x * top : x, low), top);
           const long double wanted = norm ? std::nearbyint(scaled) : std::trunc(scaled);
-          const auto got = static_cast<long double>(is_signed ? as_signed(code, bits) : static_cast<int64_t>(code));
-          ASSERT_EQ(got, wanted) << "format " << format << " number " << number << " value " << static_cast<double>(x);
+          const auto got =
+              static_cast<long double>(is_signed ? as_signed(code, bits) : static_cast<int64_t>(code));
+          ASSERT_EQ(got, wanted) << "format " << format << " number " << number << " value "
+                                 << static_cast<double>(x);
         }
       }
     }
@@ -214,7 +243,8 @@ TEST_F(BufferFormat, SwizzledAndStridedAddressesFollowTheManual) {
         ASSERT_NE(w.status, WaveStatus::kFault) << w.fault;
         for (int l = 0; l < kLanes; ++l)
           for (uint32_t d = 0; d < 2; ++d) {
-            const uint32_t index = reg(1, l) + (add_tid ? static_cast<uint32_t>(l) : 0), offset = reg(2, l) + 4 + 4 * d;
+            const uint32_t index = reg(1, l) + (add_tid ? static_cast<uint32_t>(l) : 0),
+                           offset = reg(2, l) + 4 + 4 * d;
             const uint32_t at =
                 8 + (swizzled ? (index / index_stride * stride + offset / 4 * 4) * index_stride +
                                     index % index_stride * 4 + offset % 4
@@ -226,7 +256,8 @@ TEST_F(BufferFormat, SwizzledAndStridedAddressesFollowTheManual) {
   describe(24, 10, 0);
   run("buffer_load_dword", buffer(8, 1, true, false));
   for (int l = 0; l < kLanes; ++l)
-    ASSERT_EQ(reg(8, l), reg(1, l) < 10 ? word(24 * reg(1, l)) : 0u) << "records count elements with idxen";
+    ASSERT_EQ(reg(8, l), reg(1, l) < 10 ? word(24 * reg(1, l)) : 0u)
+        << "records count elements with idxen";
   describe(24, 10, 0);
   run("buffer_load_dword", buffer(8, 2, false, true));
   for (int l = 0; l < kLanes; ++l)

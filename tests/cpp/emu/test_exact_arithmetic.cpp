@@ -1,5 +1,5 @@
-// Sums, products and fused multiply-adds of f16, f32 and f64 in every rounding and denormal mode against exact
-// integer arithmetic.
+// Sums, products and fused multiply-adds of f16, f32 and f64 in every rounding and denormal mode against
+// exact integer arithmetic.
 #include <cmath>
 #include <random>
 
@@ -14,17 +14,21 @@ using exact::Ieee, exact::Number, exact::Parts;
 struct ExactArithmetic : ExecTest {
   std::mt19937_64 random{11};
 
-  // Random codes that like the edges: denormals, near overflow, few mantissa bits, neighbours of each other.
+  // Random codes that like the edges: denormals, near overflow, few mantissa bits, neighbours of each
+  // other.
   uint64_t code(const Ieee& f, uint64_t other) {
     const int bits = f.exponent_bits + f.mantissa_bits;
-    const uint64_t top = (1ull << f.exponent_bits) - 1, sign = (random() & 1) << bits, mantissa_mask = (1ull << f.mantissa_bits) - 1;
+    const uint64_t top = (1ull << f.exponent_bits) - 1, sign = (random() & 1) << bits,
+                   mantissa_mask = (1ull << f.mantissa_bits) - 1;
     uint64_t exponent = random() % (top + 1), mantissa = random() & mantissa_mask;
     switch (random() % 8) {
       case 0: exponent = random() % 3; break;
       case 1: exponent = top - random() % 3; break;
       case 2: exponent = top / 2 + random() % 5; break;
       case 3: return (other ^ (random() % 4)) ^ (random() & 1) << bits;
-      case 4: mantissa = (1ull << (random() % static_cast<uint64_t>(f.mantissa_bits))) - (random() & 1); break;
+      case 4:
+        mantissa = (1ull << (random() % static_cast<uint64_t>(f.mantissa_bits))) - (random() & 1);
+        break;
       case 5: exponent = (other >> f.mantissa_bits & top) ^ (random() & 1); break;
       default: break;
     }
@@ -48,20 +52,27 @@ uint64_t sign_bit(const Ieee& f) { return 1ull << (f.exponent_bits + f.mantissa_
 bool is_nan_code(const Ieee& f, uint64_t v) { return exact::parts(f, v).nan; }
 
 enum Operation { kAdd, kMultiply, kFused };
-struct Case { const char* name; Ieee format; Operation operation; };
+struct Case {
+  const char* name;
+  Ieee format;
+  Operation operation;
+};
 
 // a + b, a * b, or a * b + c of codes after the flush of inputs; NaN as ~0.
-uint64_t expected(const Ieee& f, Operation op, uint64_t ca, uint64_t cb, uint64_t cc, exact::Direction how, bool flush_in,
-                  bool flush_out) {
+uint64_t expected(const Ieee& f, Operation op, uint64_t ca, uint64_t cb, uint64_t cc,
+                  exact::Direction how, bool flush_in, bool flush_out) {
   const auto flush = [&](uint64_t v) { return flush_in && denormal(f, v) ? v & sign_bit(f) : v; };
   const uint64_t one = (sign_bit(f) >> 1) - (1ull << f.mantissa_bits);
   const Parts a = exact::parts(f, flush(ca)), b = exact::parts(f, op == kAdd ? one : flush(cb)),
-              c = exact::parts(f, op == kAdd ? flush(cb) : op == kMultiply ? 0 : flush(cc));
+              c = exact::parts(f, op == kAdd        ? flush(cb)
+                                  : op == kMultiply ? 0
+                                                    : flush(cc));
   const uint64_t infinity = sign_bit(f) - (1ull << f.mantissa_bits);
   if (a.nan || b.nan || c.nan) return ~0ull;
   const bool product_negative = a.negative != b.negative;
   if (a.infinite || b.infinite) {
-    if ((a.infinite && !b.infinite && b.mantissa == 0) || (b.infinite && !a.infinite && a.mantissa == 0)) return ~0ull;
+    if ((a.infinite && !b.infinite && b.mantissa == 0) || (b.infinite && !a.infinite && a.mantissa == 0))
+      return ~0ull;
     if (c.infinite && c.negative != product_negative) return ~0ull;
     return infinity | (product_negative ? sign_bit(f) : 0);
   }
@@ -77,11 +88,12 @@ uint64_t expected(const Ieee& f, Operation op, uint64_t ca, uint64_t cb, uint64_
 }
 
 TEST_F(ExactArithmetic, EveryRoundingAndDenormalModeOfSumsProductsAndFusedForms) {
-  const Case cases[] = {{"v_add_f32", exact::kSingle, kAdd},   {"v_mul_f32", exact::kSingle, kMultiply},
-                        {"v_fma_f32", exact::kSingle, kFused}, {"v_add_f64", exact::kDouble, kAdd},
-                        {"v_mul_f64", exact::kDouble, kMultiply}, {"v_fma_f64", exact::kDouble, kFused},
-                        {"v_add_f16", exact::kHalf, kAdd},     {"v_mul_f16", exact::kHalf, kMultiply},
-                        {"v_fma_f16", exact::kHalf, kFused}};
+  const Case cases[] = {
+      {"v_add_f32", exact::kSingle, kAdd},      {"v_mul_f32", exact::kSingle, kMultiply},
+      {"v_fma_f32", exact::kSingle, kFused},    {"v_add_f64", exact::kDouble, kAdd},
+      {"v_mul_f64", exact::kDouble, kMultiply}, {"v_fma_f64", exact::kDouble, kFused},
+      {"v_add_f16", exact::kHalf, kAdd},        {"v_mul_f16", exact::kHalf, kMultiply},
+      {"v_fma_f16", exact::kHalf, kFused}};
   for (const Case& c : cases)
     for (uint32_t how = 0; how < 4; ++how)
       for (uint32_t denormals = 0; denormals < 4; ++denormals)
@@ -89,7 +101,8 @@ TEST_F(ExactArithmetic, EveryRoundingAndDenormalModeOfSumsProductsAndFusedForms)
           const bool single = c.format.mantissa_bits == 23;
           w.mode = 0x300 | how << (single ? 0 : 2) | denormals << (single ? 4 : 6);
           for (int l = 0; l < kLanes; ++l) {
-            const uint64_t a = code(c.format, random()), b = code(c.format, a), addend = code(c.format, b);
+            const uint64_t a = code(c.format, random()), b = code(c.format, a),
+                           addend = code(c.format, b);
             put(2, l, c.format, a);
             put(4, l, c.format, b);
             put(6, l, c.format, addend);
@@ -97,17 +110,19 @@ TEST_F(ExactArithmetic, EveryRoundingAndDenormalModeOfSumsProductsAndFusedForms)
           run(c.name, inst(v(8), v(2), v(4), c.operation == kFused ? v(6) : uint16_t{kNoOperand}));
           for (int l = 0; l < kLanes; ++l) {
             const uint64_t a = get(2, l, c.format), b = get(4, l, c.format), addend = get(6, l, c.format);
-            const uint64_t want = expected(c.format, c.operation, a, b, addend, static_cast<exact::Direction>(how),
-                                           !(denormals & 1), !(denormals & 2));
+            const uint64_t want =
+                expected(c.format, c.operation, a, b, addend, static_cast<exact::Direction>(how),
+                         !(denormals & 1), !(denormals & 2));
             const uint64_t got = get(8, l, c.format);
             ASSERT_TRUE(want == ~0ull ? is_nan_code(c.format, got) : got == want)
-                << c.name << " rounding " << how << " denormals " << denormals << std::hex << ": " << a << " " << b << " "
-                << addend << " gives " << got << ", expected " << want;
+                << c.name << " rounding " << how << " denormals " << denormals << std::hex << ": " << a
+                << " " << b << " " << addend << " gives " << got << ", expected " << want;
           }
         }
 }
 
-// f32 to f16 in all modes, from every neighbourhood: code values, midpoints, and one f32 step to each side.
+// f32 to f16 in all modes, from every neighbourhood: code values, midpoints, and one f32 step to each
+// side.
 TEST_F(ExactArithmetic, ConversionsToHalfInEveryModeFromEveryNeighbourhood) {
   const Ieee half = exact::kHalf, single = exact::kSingle;
   std::vector<uint32_t> inputs;
@@ -117,7 +132,8 @@ TEST_F(ExactArithmetic, ConversionsToHalfInEveryModeFromEveryNeighbourhood) {
     Number at = exact::value(p), middle = at;
     middle.add_magnitude(1, p.exponent - 1);
     for (const Number* x : {&at, &middle}) {
-      const auto code = x->zero() ? 0 : static_cast<uint32_t>(exact::round_to(*x, single, exact::kNearest));
+      const auto code =
+          x->zero() ? 0 : static_cast<uint32_t>(exact::round_to(*x, single, exact::kNearest));
       for (int step = -1; step <= 1; ++step)
         if (static_cast<int64_t>(code) + step >= 0) inputs.push_back(code + static_cast<uint32_t>(step));
     }
@@ -131,7 +147,8 @@ TEST_F(ExactArithmetic, ConversionsToHalfInEveryModeFromEveryNeighbourhood) {
         run("v_cvt_f16_f32", inst(v(3), v(1)));
         for (int l = 0; l < kLanes; ++l) {
           const Number x = exact::value(exact::parts(single, reg(1, l)));
-          uint64_t want = x.zero() ? reg(1, l) >> 16 : exact::round_to(x, half, static_cast<exact::Direction>(how));
+          uint64_t want =
+              x.zero() ? reg(1, l) >> 16 : exact::round_to(x, half, static_cast<exact::Direction>(how));
           if (overflow && (want & 0x7fff) == 0x7c00) --want;
           ASSERT_EQ(reg(3, l), want) << std::hex << reg(1, l) << " rounding " << how;
         }
@@ -163,7 +180,8 @@ TEST_F(ExactArithmetic, ConversionsToBrainFloatAndBackAndFromDouble) {
       run("v_cvt_f32_f64", inst(v(8), v(2)));
       for (int l = 0; l < kLanes; ++l) {
         const Number x = exact::value(exact::parts(exact::kDouble, get(2, l, exact::kDouble)));
-        ASSERT_EQ(reg(8, l), exact::round_to(x, exact::kSingle, static_cast<exact::Direction>(how))) << how;
+        ASSERT_EQ(reg(8, l), exact::round_to(x, exact::kSingle, static_cast<exact::Direction>(how)))
+            << how;
       }
     }
   }

@@ -1,5 +1,5 @@
-// Integer vector operations against 128-bit arithmetic with and without CLAMP, sums of absolute differences, and
-// minimum, maximum and median of floats by the manual's rules.
+// Integer vector operations against 128-bit arithmetic with and without CLAMP, sums of absolute
+// differences, and minimum, maximum and median of floats by the manual's rules.
 #include <cmath>
 #include <functional>
 #include <random>
@@ -14,14 +14,19 @@ using Wide = __int128;
 struct ExactIntegers : ExecTest {
   std::mt19937 random{9};
   uint32_t edge() {
-    constexpr uint32_t kEdges[] = {0, 1, 2, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fffff, 0x800000,
+    constexpr uint32_t kEdges[] = {0,        1,          2,          0x7f,       0x80,       0xff,
+                                   0x7fff,   0x8000,     0xffff,     0x10000,    0x7fffff,   0x800000,
                                    0xffffff, 0x7fffffff, 0x80000000, 0xffffffff, 0xffff8000, 0x00ff00ff};
     return random() % 3 ? random() : kEdges[random() % std::size(kEdges)];
   }
 };
 
-struct Kind { int bits; bool is_signed; };
-constexpr Kind kU32{32, false}, kI32{32, true}, kU16{16, false}, kI16{16, true}, kU24{24, false}, kI24{24, true};
+struct Kind {
+  int bits;
+  bool is_signed;
+};
+constexpr Kind kU32{32, false}, kI32{32, true}, kU16{16, false}, kI16{16, true}, kU24{24, false},
+    kI24{24, true};
 Wide read(Kind k, uint32_t x) {
   const Wide low = x & ((1ull << k.bits) - 1);
   return k.is_signed && low >> (k.bits - 1) ? low - (Wide{1} << k.bits) : low;
@@ -43,48 +48,64 @@ TEST_F(ExactIntegers, ArithmeticWrapsAndClampSaturates) {
   const auto reversed = [](Wide a, Wide b, Wide) { return b - a; };
   const auto mul = [](Wide a, Wide b, Wide) { return a * b; };
   const auto mad = [](Wide a, Wide b, Wide c) { return a * b + c; };
-  const IntegerCase cases[] = {
-      {"v_add_u32", kU32, kU32, kU32, kU32, add},        {"v_sub_u32", kU32, kU32, kU32, kU32, sub},
-      {"v_subrev_u32", kU32, kU32, kU32, kU32, reversed}, {"v_add_i32", kI32, kI32, kI32, kI32, add},
-      {"v_sub_i32", kI32, kI32, kI32, kI32, sub},        {"v_add_u16", kU16, kU16, kU16, kU16, add},
-      {"v_sub_u16", kU16, kU16, kU16, kU16, sub},        {"v_subrev_u16", kU16, kU16, kU16, kU16, reversed},
-      {"v_add_i16", kI16, kI16, kI16, kI16, add},        {"v_sub_i16", kI16, kI16, kI16, kI16, sub},
-      {"v_mad_u16", kU16, kU16, kU16, kU16, mad},        {"v_mad_i16", kI16, kI16, kI16, kI16, mad},
-      {"v_mad_legacy_u16", kU16, kU16, kU16, kU16, mad}, {"v_mad_legacy_i16", kI16, kI16, kI16, kI16, mad},
-      {"v_mad_u32_u16", kU32, kU16, kU16, kU32, mad},    {"v_mad_i32_i16", kI32, kI16, kI16, kI32, mad},
-      {"v_mad_u32_u24", kU32, kU24, kU24, kU32, mad},    {"v_mad_i32_i24", kI32, kI24, kI24, kI32, mad},
-      {"v_mul_u32_u24", kU32, kU24, kU24, kU32, mul},    {"v_mul_i32_i24", kI32, kI24, kI24, kI32, mul}};
+  const IntegerCase cases[] = {{"v_add_u32", kU32, kU32, kU32, kU32, add},
+                               {"v_sub_u32", kU32, kU32, kU32, kU32, sub},
+                               {"v_subrev_u32", kU32, kU32, kU32, kU32, reversed},
+                               {"v_add_i32", kI32, kI32, kI32, kI32, add},
+                               {"v_sub_i32", kI32, kI32, kI32, kI32, sub},
+                               {"v_add_u16", kU16, kU16, kU16, kU16, add},
+                               {"v_sub_u16", kU16, kU16, kU16, kU16, sub},
+                               {"v_subrev_u16", kU16, kU16, kU16, kU16, reversed},
+                               {"v_add_i16", kI16, kI16, kI16, kI16, add},
+                               {"v_sub_i16", kI16, kI16, kI16, kI16, sub},
+                               {"v_mad_u16", kU16, kU16, kU16, kU16, mad},
+                               {"v_mad_i16", kI16, kI16, kI16, kI16, mad},
+                               {"v_mad_legacy_u16", kU16, kU16, kU16, kU16, mad},
+                               {"v_mad_legacy_i16", kI16, kI16, kI16, kI16, mad},
+                               {"v_mad_u32_u16", kU32, kU16, kU16, kU32, mad},
+                               {"v_mad_i32_i16", kI32, kI16, kI16, kI32, mad},
+                               {"v_mad_u32_u24", kU32, kU24, kU24, kU32, mad},
+                               {"v_mad_i32_i24", kI32, kI24, kI24, kI32, mad},
+                               {"v_mul_u32_u24", kU32, kU24, kU24, kU32, mul},
+                               {"v_mul_i32_i24", kI32, kI24, kI24, kI32, mul}};
   for (const IntegerCase& c : cases)
     for (bool clamp : {false, true})
       for (int round = 0; round < 40; ++round) {
-        for (int l = 0; l < kLanes; ++l) for (int r = 1; r < 4; ++r) reg(r, l) = edge();
+        for (int l = 0; l < kLanes; ++l)
+          for (int r = 1; r < 4; ++r) reg(r, l) = edge();
         Inst i = inst(v(4), v(1), v(2), v(3));
         i.clamp = clamp;
         run(c.name, i);
         for (int l = 0; l < kLanes; ++l) {
           const Wide exact = c.exact(read(c.a, reg(1, l)), read(c.b, reg(2, l)), read(c.c, reg(3, l)));
           const uint32_t mask = c.result.bits == 32 ? ~0u : 0xffff;
-          ASSERT_EQ(reg(4, l) & mask, static_cast<uint32_t>(clamp ? limit(c.result, exact) : exact) & mask)
-              << c.name << (clamp ? " clamp " : " ") << std::hex << reg(1, l) << " " << reg(2, l) << " " << reg(3, l);
+          ASSERT_EQ(reg(4, l) & mask,
+                    static_cast<uint32_t>(clamp ? limit(c.result, exact) : exact) & mask)
+              << c.name << (clamp ? " clamp " : " ") << std::hex << reg(1, l) << " " << reg(2, l) << " "
+              << reg(3, l);
         }
       }
 }
 
 TEST_F(ExactIntegers, PackedArithmeticSaturatesEachHalf) {
-  const struct { const char* name; Kind k; std::function<Wide(Wide, Wide, Wide)> exact; } cases[] = {
-      {"v_pk_add_u16", kU16, [](Wide a, Wide b, Wide) { return a + b; }},
-      {"v_pk_sub_u16", kU16, [](Wide a, Wide b, Wide) { return a - b; }},
-      {"v_pk_add_i16", kI16, [](Wide a, Wide b, Wide) { return a + b; }},
-      {"v_pk_sub_i16", kI16, [](Wide a, Wide b, Wide) { return a - b; }},
-      {"v_pk_mad_u16", kU16, [](Wide a, Wide b, Wide c) { return a * b + c; }},
-      {"v_pk_mad_i16", kI16, [](Wide a, Wide b, Wide c) { return a * b + c; }},
-      {"v_pk_mul_lo_u16", kU16, [](Wide a, Wide b, Wide) { return a * b; }},
-      {"v_pk_max_i16", kI16, [](Wide a, Wide b, Wide) { return a > b ? a : b; }},
-      {"v_pk_min_u16", kU16, [](Wide a, Wide b, Wide) { return a < b ? a : b; }}};
+  const struct {
+    const char* name;
+    Kind k;
+    std::function<Wide(Wide, Wide, Wide)> exact;
+  } cases[] = {{"v_pk_add_u16", kU16, [](Wide a, Wide b, Wide) { return a + b; }},
+               {"v_pk_sub_u16", kU16, [](Wide a, Wide b, Wide) { return a - b; }},
+               {"v_pk_add_i16", kI16, [](Wide a, Wide b, Wide) { return a + b; }},
+               {"v_pk_sub_i16", kI16, [](Wide a, Wide b, Wide) { return a - b; }},
+               {"v_pk_mad_u16", kU16, [](Wide a, Wide b, Wide c) { return a * b + c; }},
+               {"v_pk_mad_i16", kI16, [](Wide a, Wide b, Wide c) { return a * b + c; }},
+               {"v_pk_mul_lo_u16", kU16, [](Wide a, Wide b, Wide) { return a * b; }},
+               {"v_pk_max_i16", kI16, [](Wide a, Wide b, Wide) { return a > b ? a : b; }},
+               {"v_pk_min_u16", kU16, [](Wide a, Wide b, Wide) { return a < b ? a : b; }}};
   for (const auto& c : cases)
     for (bool clamp : {false, true})
       for (int select = 0; select < 64; ++select) {
-        for (int l = 0; l < kLanes; ++l) for (int r = 1; r < 4; ++r) reg(r, l) = edge();
+        for (int l = 0; l < kLanes; ++l)
+          for (int r = 1; r < 4; ++r) reg(r, l) = edge();
         Inst i = inst(v(4), v(1), v(2), v(3));
         i.clamp = clamp;
         i.op_sel = static_cast<uint8_t>(select & 7);
@@ -93,9 +114,12 @@ TEST_F(ExactIntegers, PackedArithmeticSaturatesEachHalf) {
         for (int l = 0; l < kLanes; ++l)
           for (int half = 0; half < 2; ++half) {
             const int bits = half ? i.op_sel_hi : i.op_sel;
-            const auto source = [&](int n) { return read(c.k, reg(1 + n, l) >> (bits >> n & 1 ? 16 : 0) & 0xffff); };
+            const auto source = [&](int n) {
+              return read(c.k, reg(1 + n, l) >> (bits >> n & 1 ? 16 : 0) & 0xffff);
+            };
             const Wide exact = c.exact(source(0), source(1), source(2));
-            ASSERT_EQ(reg(4, l) >> (16 * half) & 0xffff, static_cast<uint32_t>(clamp ? limit(c.k, exact) : exact) & 0xffff)
+            ASSERT_EQ(reg(4, l) >> (16 * half) & 0xffff,
+                      static_cast<uint32_t>(clamp ? limit(c.k, exact) : exact) & 0xffff)
                 << c.name << " half " << half << " select " << select;
           }
       }
@@ -106,7 +130,9 @@ uint32_t byte(uint64_t x, int n) { return static_cast<uint32_t>(x >> (8 * n)) % 
 uint32_t distance(uint32_t a, uint32_t reference, bool masked) {
   uint32_t sum = 0;
   for (int n = 0; n < 4; ++n)
-    if (!masked || byte(reference, n)) sum += static_cast<uint32_t>(std::abs(static_cast<int>(byte(a, n)) - static_cast<int>(byte(reference, n))));
+    if (!masked || byte(reference, n))
+      sum += static_cast<uint32_t>(
+          std::abs(static_cast<int>(byte(a, n)) - static_cast<int>(byte(reference, n))));
   return sum;
 }
 
@@ -120,7 +146,8 @@ TEST_F(ExactIntegers, SumsOfAbsoluteDifferencesTruncateOrSaturate) {
     const auto fit = [&](Wide x, int bits) {
       return static_cast<uint32_t>(clamp ? limit({bits, false}, x) : x & ((Wide{1} << bits) - 1));
     };
-    for (int l = 0; l < kLanes; ++l) for (int r = 1; r < 12; ++r) reg(r, l) = random() % 4 ? random() : random() & 0xff00ff00;
+    for (int l = 0; l < kLanes; ++l)
+      for (int r = 1; r < 12; ++r) reg(r, l) = random() % 4 ? random() : random() & 0xff00ff00;
     run("v_sad_u8", inst(v(20), v(1), v(2), v(3)));
     run("v_sad_hi_u8", inst(v(21), v(1), v(2), v(3)));
     run("v_msad_u8", inst(v(22), v(1), v(2), v(3)));
@@ -141,16 +168,21 @@ TEST_F(ExactIntegers, SumsOfAbsoluteDifferencesTruncateOrSaturate) {
       for (int n = 0; n < 4; ++n) {
         const auto part = static_cast<uint32_t>(window >> (8 * n));
         const uint32_t addend = reg(6 + n / 2, l) >> (16 * (n % 2)) & 0xffff;
-        ASSERT_EQ(reg(26 + n / 2, l) >> (16 * (n % 2)) & 0xffff, fit(distance(part, b, false) + addend, 16)) << n;
-        ASSERT_EQ(reg(28 + n / 2, l) >> (16 * (n % 2)) & 0xffff, fit(distance(part, b, true) + addend, 16)) << n;
+        ASSERT_EQ(reg(26 + n / 2, l) >> (16 * (n % 2)) & 0xffff,
+                  fit(distance(part, b, false) + addend, 16))
+            << n;
+        ASSERT_EQ(reg(28 + n / 2, l) >> (16 * (n % 2)) & 0xffff,
+                  fit(distance(part, b, true) + addend, 16))
+            << n;
         ASSERT_EQ(reg(30 + n, l), fit(Wide{distance(part, b, true)} + reg(8 + n, l), 32)) << n;
       }
     }
   }
 }
 
-constexpr uint32_t kSpecials[] = {0, 0x80000000, 1, 0x80000001, 0x3f800000, 0xbf800000, 0x40000000, 0x7f800000, 0xff800000,
-                                  0x7fc00000, 0xffc00123, 0x7f800001, 0xff812345};
+constexpr uint32_t kSpecials[] = {0,          0x80000000, 1,          0x80000001, 0x3f800000,
+                                  0xbf800000, 0x40000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                  0xffc00123, 0x7f800001, 0xff812345};
 bool nan(uint32_t x) { return (x & 0x7fffffff) > 0x7f800000; }
 bool signalling(uint32_t x) { return nan(x) && !(x & 0x400000); }
 float number(uint32_t x) { return std::bit_cast<float>(x); }
@@ -165,7 +197,9 @@ uint32_t extreme(bool max, uint32_t a, uint32_t b, bool ieee) {
   if (zeros && a != b) return max ? 0 : 0x80000000;
   return max ? (number(a) > number(b) ? a : b) : (number(a) < number(b) ? a : b);
 }
-uint32_t three(bool max, uint32_t a, uint32_t b, uint32_t c, bool ieee) { return extreme(max, extreme(max, a, b, ieee), c, ieee); }
+uint32_t three(bool max, uint32_t a, uint32_t b, uint32_t c, bool ieee) {
+  return extreme(max, extreme(max, a, b, ieee), c, ieee);
+}
 uint32_t median(uint32_t a, uint32_t b, uint32_t c, bool ieee) {
   if (nan(a) || nan(b) || nan(c)) return three(false, a, b, c, ieee);
   const float top = number(three(true, a, b, c, ieee));
@@ -182,7 +216,8 @@ TEST_F(ExactIntegers, FloatMinimaMaximaAndMediansOfEverySpecialValue) {
           const bool ieee = mode & 0x200, dx10 = mode & 0x100;
           set(1, a);
           set(2, b);
-          for (int l = 0; l < kLanes; ++l) reg(3, l) = kSpecials[static_cast<size_t>(l) % std::size(kSpecials)];
+          for (int l = 0; l < kLanes; ++l)
+            reg(3, l) = kSpecials[static_cast<size_t>(l) % std::size(kSpecials)];
           const auto finish = [&](uint32_t x) -> uint32_t {
             if (!clamp) return x;
             if (nan(x)) return dx10 ? 0 : x;
@@ -192,13 +227,15 @@ TEST_F(ExactIntegers, FloatMinimaMaximaAndMediansOfEverySpecialValue) {
           two.clamp = all.clamp = clamp;
           for (bool max : {false, true}) {
             run(max ? "v_max_f32" : "v_min_f32", two);
-            ASSERT_EQ(reg(4, 0), finish(extreme(max, a, b, ieee))) << std::hex << a << " " << b << " mode " << mode;
+            ASSERT_EQ(reg(4, 0), finish(extreme(max, a, b, ieee)))
+                << std::hex << a << " " << b << " mode " << mode;
             run(max ? "v_max3_f32" : "v_min3_f32", all);
             for (int l = 0; l < 13; ++l) ASSERT_EQ(reg(4, l), finish(three(max, a, b, reg(3, l), ieee)));
           }
           run("v_med3_f32", all);
           for (int l = 0; l < 13; ++l)
-            ASSERT_EQ(reg(4, l), finish(median(a, b, reg(3, l), ieee))) << std::hex << a << " " << b << " " << reg(3, l) << " mode " << mode;
+            ASSERT_EQ(reg(4, l), finish(median(a, b, reg(3, l), ieee)))
+                << std::hex << a << " " << b << " " << reg(3, l) << " mode " << mode;
         }
 }
 

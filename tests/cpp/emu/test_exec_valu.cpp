@@ -270,6 +270,13 @@ TEST_F(Valu, PackedConversionsPutTheFirstSourceLow) {
   set(1, 65535.0f);
   run("v_cvt_pkrtz_f16_f32", inst(v(3), v(1), v(2)));
   EXPECT_EQ(reg(3, 0) & 0xffff, 0x7bffu);
+  w.mode |= 0xc;
+  run("v_cvt_pk_f16_f32", inst(v(3), v(1), v(2)));
+  EXPECT_EQ(reg(3, 0), 0xc0007c00u) << "to nearest although MODE says towards zero";
+  w.mode |= 1u << 23;
+  run("v_cvt_pk_f16_f32", inst(v(3), v(1), v(2)));
+  EXPECT_EQ(reg(3, 0), 0xc0007bffu);
+  w.mode = kUsualMode;
   set(1, 1.5f);
   set(3, 0x12345678u);
   Inst i = inst(v(3), v(1), v(2));

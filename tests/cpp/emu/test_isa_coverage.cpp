@@ -16,8 +16,9 @@ std::set<std::string> names_of_table() {
   for (size_t n = 0; n < kIsaRows; ++n) {
     const IsaRow& row = kIsa[n];
     const RowForm& form = form_of(row);
-    const bool suffixed = !form.no_suffix && (row.encoding == Encoding::kVop1 || row.encoding == Encoding::kVop2 ||
-                                              row.encoding == Encoding::kVopc);
+    const bool suffixed =
+        !form.no_suffix && (row.encoding == Encoding::kVop1 || row.encoding == Encoding::kVop2 ||
+                            row.encoding == Encoding::kVopc);
     const std::string name = row.mnemonic;
     names.insert(suffixed ? name + "_e32" : name);
     if (suffixed && form.vop3) names.insert(name + "_e64");
@@ -34,7 +35,8 @@ TEST(IsaCoverage, TheTableHasLlvmsInstructionsAndFormsAndNoOthers) {
   for (std::string line; std::getline(file, line);) llvm.insert(line);
   ASSERT_GT(llvm.size(), 1900u);
   const std::set<std::string> ours = names_of_table();
-  for (const std::string& name : llvm) EXPECT_TRUE(ours.contains(name)) << name << " is missing from isa.def";
+  for (const std::string& name : llvm)
+    EXPECT_TRUE(ours.contains(name)) << name << " is missing from isa.def";
   for (const std::string& name : ours) EXPECT_TRUE(llvm.contains(name)) << name << " is not LLVM's";
 }
 
@@ -44,9 +46,9 @@ TEST(IsaCoverage, EveryInstructionIsExecutedOrRefusedWithAReason) {
     EXPECT_EQ(handlers()[n] == nullptr, refusal(kIsa[n]) != nullptr) << kIsa[n].mnemonic;
     if (refusal(kIsa[n]) != nullptr) refused.insert(kIsa[n].mnemonic);
   }
-  EXPECT_EQ(refused, (std::set<std::string>{"ds_gws_barrier", "ds_gws_init", "ds_gws_sema_br", "ds_gws_sema_p",
-                                            "ds_gws_sema_release_all", "ds_gws_sema_v", "s_rfe_b64",
-                                            "s_rfe_restore_b64", "v_mfma_ld_scale_b32"}));
+  EXPECT_EQ(refused, (std::set<std::string>{"ds_gws_barrier", "ds_gws_init", "ds_gws_sema_br",
+                                            "ds_gws_sema_p", "ds_gws_sema_release_all", "ds_gws_sema_v",
+                                            "s_rfe_b64", "s_rfe_restore_b64", "v_mfma_ld_scale_b32"}));
 }
 
 }  // namespace

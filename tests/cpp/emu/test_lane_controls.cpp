@@ -1,5 +1,6 @@
-// What selects, moves and masks lanes and parts of registers, exhaustively: every DPP control with masks and
-// bound_ctrl, every SDWA selection, every truth table of v_bitop3, permlane swaps, relative register indices.
+// What selects, moves and masks lanes and parts of registers, exhaustively: every DPP control with masks
+// and bound_ctrl, every SDWA selection, every truth table of v_bitop3, permlane swaps, relative register
+// indices.
 #include <random>
 
 #include "exec_fixture.h"
@@ -9,7 +10,9 @@ namespace {
 
 struct LaneControls : ExecTest {
   std::mt19937 random{3};
-  void fill(int r) { for (uint32_t& x : w.vgpr[r]) x = random(); }
+  void fill(int r) {
+    for (uint32_t& x : w.vgpr[r]) x = random();
+  }
 };
 
 // Source lane by the manual's words for each control; -1 is outside.
@@ -38,7 +41,8 @@ TEST_F(LaneControls, EveryDppControlWithMasksAndBounds) {
   for (int c = 0; c < 256; ++c) controls.push_back(c);
   for (int n = 0; n < 16; ++n) {
     controls.push_back(0x150 + n);
-    if (n) for (int base : {0x100, 0x110, 0x120}) controls.push_back(base + n);
+    if (n)
+      for (int base : {0x100, 0x110, 0x120}) controls.push_back(base + n);
   }
   for (int control : controls)
     for (int variant = 0; variant < 12; ++variant) {
@@ -59,16 +63,23 @@ TEST_F(LaneControls, EveryDppControlWithMasksAndBounds) {
       for (int l = 0; l < kLanes; ++l) {
         const int from = dpp_lane(control, l);
         const bool valid = from >= 0 && exec >> from & 1;
-        const bool enabled = exec >> l & 1 && i.row_mask >> (l / 16) & 1 && i.bank_mask >> (l % 16 / 4) & 1;
+        const bool enabled =
+            exec >> l & 1 && i.row_mask >> (l / 16) & 1 && i.bank_mask >> (l % 16 / 4) & 1;
         const uint32_t source = valid ? reg(1, from) : 0;
         const uint32_t want = enabled && (valid || i.bound_ctrl) ? source - reg(2, l) : before[l];
-        ASSERT_EQ(reg(3, l), want) << std::hex << control << std::dec << " lane " << l << " variant " << variant;
+        ASSERT_EQ(reg(3, l), want) << std::hex << control << std::dec << " lane " << l << " variant "
+                                   << variant;
       }
     }
 }
 
 uint32_t sdwa_part(uint32_t x, int select, bool sign) {
-  const int bits = select < 4 ? 8 : select < 6 ? 16 : 32, at = select < 4 ? 8 * select : select == 5 ? 16 : 0;
+  const int bits = select < 4   ? 8
+                   : select < 6 ? 16
+                                : 32,
+            at = select < 4    ? 8 * select
+                 : select == 5 ? 16
+                               : 0;
   const uint64_t part = (static_cast<uint64_t>(x) >> at) % (1ull << bits);
   return static_cast<uint32_t>(sign && part >> (bits - 1) ? part - (1ull << bits) : part);
 }
@@ -92,7 +103,8 @@ TEST_F(LaneControls, EverySdwaSelectionExtensionAndPlacement) {
       for (int extend = 0; extend < 4; ++extend)
         for (int to = 0; to < 7; ++to)
           for (int unused = 0; unused < 3; ++unused) {
-            for (int l = 0; l < 4; ++l) for (int r = 1; r < 4; ++r) reg(r, l) = random();
+            for (int l = 0; l < 4; ++l)
+              for (int r = 1; r < 4; ++r) reg(r, l) = random();
             uint32_t before[4];
             std::memcpy(before, w.vgpr[3], sizeof before);
             w.set_exec(0xb);
@@ -106,7 +118,8 @@ TEST_F(LaneControls, EverySdwaSelectionExtensionAndPlacement) {
             i.dst_unused = static_cast<uint8_t>(unused);
             run("v_add_u32", i);
             for (int l = 0; l < 4; ++l) {
-              const uint32_t sum = sdwa_part(reg(1, l), select0, extend & 1) + sdwa_part(reg(2, l), select1, extend & 2);
+              const uint32_t sum =
+                  sdwa_part(reg(1, l), select0, extend & 1) + sdwa_part(reg(2, l), select1, extend & 2);
               ASSERT_EQ(reg(3, l), l == 2 ? before[l] : sdwa_place(sum, before[l], to, unused))
                   << select0 << " " << select1 << " " << extend << " " << to << " " << unused;
             }
@@ -127,7 +140,8 @@ TEST_F(LaneControls, EveryTruthTableOfBothWidths) {
     Inst i = inst(v(4), v(1), v(2), v(3));
     i.imm = table;
     run("v_bitop3_b32", i);
-    for (int l = 0; l < kLanes; ++l) ASSERT_EQ(reg(4, l), lookup(reg(1, l), reg(2, l), reg(3, l))) << table;
+    for (int l = 0; l < kLanes; ++l)
+      ASSERT_EQ(reg(4, l), lookup(reg(1, l), reg(2, l), reg(3, l))) << table;
     fill(5);
     i.dst = v(5);
     i.op_sel = static_cast<uint8_t>(table % 16);

@@ -1,5 +1,6 @@
-// fp8, bf8, fp6, bf6 and fp4: every code, every neighbourhood, stochastic rounding and the v_cvt_scalef32 family,
-// all opcodes, selectors and extreme scales. References: values by ldexp, rounding by search among all values.
+// fp8, bf8, fp6, bf6 and fp4: every code, every neighbourhood, stochastic rounding and the v_cvt_scalef32
+// family, all opcodes, selectors and extreme scales. References: values by ldexp, rounding by search
+// among all values.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -22,7 +23,8 @@ struct Small {
     if (specials == kIeee && exponent == top) return mantissa ? NAN : sign * INFINITY;
     if (specials == kNanOnly && exponent == top && mantissa + 1 == 1u << mantissa_bits) return NAN;
     const double fraction = std::ldexp(mantissa, -mantissa_bits);
-    return sign * (exponent ? std::ldexp(1 + fraction, static_cast<int>(exponent) - bias) : std::ldexp(fraction, 1 - bias));
+    return sign * (exponent ? std::ldexp(1 + fraction, static_cast<int>(exponent) - bias)
+                            : std::ldexp(fraction, 1 - bias));
   }
   uint32_t sign() const { return 1u << (bits() - 1); }
   uint32_t largest() const {
@@ -31,16 +33,31 @@ struct Small {
     return code;
   }
   // What a value beyond the largest becomes without saturation.
-  uint32_t beyond() const { return specials == kIeee ? (((1u << exponent_bits) - 1) << mantissa_bits) : specials == kNanOnly ? sign() - 1 : largest(); }
+  uint32_t beyond() const {
+    return specials == kIeee      ? (((1u << exponent_bits) - 1) << mantissa_bits)
+           : specials == kNanOnly ? sign() - 1
+                                  : largest();
+  }
 };
 const Small kF16{5, 10, 15, Small::kIeee}, kBf16{8, 7, 127, Small::kIeee}, kFp8{4, 3, 7, Small::kNanOnly},
-    kBf8{5, 2, 15, Small::kIeee}, kFp6{2, 3, 1, Small::kNone}, kBf6{3, 2, 3, Small::kNone}, kFp4{2, 1, 1, Small::kNone};
+    kBf8{5, 2, 15, Small::kIeee}, kFp6{2, 3, 1, Small::kNone}, kBf6{3, 2, 3, Small::kNone},
+    kFp4{2, 1, 1, Small::kNone};
 const Small& named(const std::string& name) {
-  return name == "f16" ? kF16 : name == "bf16" ? kBf16 : name == "fp8" ? kFp8 : name == "bf8" ? kBf8 : name == "fp6" ? kFp6 : name == "bf6" ? kBf6 : kFp4;
+  return name == "f16"    ? kF16
+         : name == "bf16" ? kBf16
+         : name == "fp8"  ? kFp8
+         : name == "bf8"  ? kBf8
+         : name == "fp6"  ? kFp6
+         : name == "bf6"  ? kBf6
+                          : kFp4;
 }
 
 // The two codes around |x| and how far x is between them, in [0, 1).
-struct Between { uint32_t low; double share; bool over; };
+struct Between {
+  uint32_t low;
+  double share;
+  bool over;
+};
 Between between(const Small& f, double magnitude) {
   uint32_t low = 0, high = f.largest() + 1;
   while (high - low > 1) {
@@ -48,7 +65,8 @@ Between between(const Small& f, double magnitude) {
     (f.value(middle) <= magnitude ? low : high) = middle;
   }
   // Above the largest value the next step would be as wide as the last one.
-  const double step = low < f.largest() ? f.value(low + 1) - f.value(low) : f.value(low) - f.value(low - 1);
+  const double step =
+      low < f.largest() ? f.value(low + 1) - f.value(low) : f.value(low) - f.value(low - 1);
   const double share = (magnitude - f.value(low)) / step;
   return {low, share, share >= 1};
 }
@@ -83,9 +101,10 @@ TEST_F(SmallFloats, PackedConversionsOfEveryNeighbourhood) {
       w.mode = kUsualMode | overflow;
       std::vector<float> inputs{INFINITY, 1e30f};
       for (uint32_t code = 0; code <= f.largest(); ++code) {
-        const double low = f.value(code), high = low + 2 * (between(f, low).low < f.largest() ? (f.value(code + 1) - low) / 2 : low / 16);
+        const double low = f.value(code), high = code < f.largest() ? f.value(code + 1) : low * 1.125;
         for (double x : {low, (low + high) / 2})
-          for (float neighbour : {std::nextafter(static_cast<float>(x), 0.0f), static_cast<float>(x), std::nextafter(static_cast<float>(x), INFINITY)})
+          for (float neighbour : {std::nextafter(static_cast<float>(x), 0.0f), static_cast<float>(x),
+                                  std::nextafter(static_cast<float>(x), INFINITY)})
             inputs.push_back(neighbour);
       }
       for (size_t first = 0; first < inputs.size(); first += kLanes) {
@@ -98,15 +117,18 @@ TEST_F(SmallFloats, PackedConversionsOfEveryNeighbourhood) {
         i.op_sel = first % 128 ? 8 : 0;
         run(name, i);
         for (int l = 0; l < kLanes; ++l) {
-          const uint32_t want = nearest(f, as_float(1, l), overflow) | nearest(f, as_float(2, l), overflow) << 8;
-          ASSERT_EQ(reg(3, l), i.op_sel ? want << 16 | 0x5678 : 0x12340000 | want) << name << " " << as_float(1, l);
+          const uint32_t want =
+              nearest(f, as_float(1, l), overflow) | nearest(f, as_float(2, l), overflow) << 8;
+          ASSERT_EQ(reg(3, l), i.op_sel ? want << 16 | 0x5678 : 0x12340000 | want)
+              << name << " " << as_float(1, l);
         }
       }
     }
 }
 
 TEST_F(SmallFloats, EveryCodeWidensFromEveryByte) {
-  for (const auto& [name, pair, f] : {std::tuple{"v_cvt_f32_fp8", "v_cvt_pk_f32_fp8", kFp8}, std::tuple{"v_cvt_f32_bf8", "v_cvt_pk_f32_bf8", kBf8}})
+  for (const auto& [name, pair, f] : {std::tuple{"v_cvt_f32_fp8", "v_cvt_pk_f32_fp8", kFp8},
+                                      std::tuple{"v_cvt_f32_bf8", "v_cvt_pk_f32_bf8", kBf8}})
     for (uint32_t first = 0; first < 256; first += kLanes) {
       for (uint32_t l = 0; l < kLanes; ++l) reg(1, l) = (first + l) * 0x01010101u ^ 0x00ff5a3cu;
       for (uint8_t select = 0; select < 4; ++select) {
@@ -121,7 +143,9 @@ TEST_F(SmallFloats, EveryCodeWidensFromEveryByte) {
         for (int l = 0; l < kLanes; ++l) {
           const auto check = [&](float got, uint32_t code) {
             const double want = f.value(code & 0xff);
-            ASSERT_TRUE(std::isnan(want) ? std::isnan(got) : got == want && std::signbit(got) == std::signbit(want)) << name << code;
+            ASSERT_TRUE(std::isnan(want) ? std::isnan(got)
+                                         : got == want && std::signbit(got) == std::signbit(want))
+                << name << code;
           };
           check(as_float(3, l), reg(1, l) >> (8 * select));
           check(as_float(4, l), reg(1, l) >> (16 * (select % 2)));
@@ -136,13 +160,20 @@ uint64_t count_up(const std::function<bool(uint32_t)>& up) {
   uint64_t low = 0, high = 1ull << 32;  // first word that rounds up
   while (low < high) {
     const uint64_t middle = (low + high) / 2;
-    if (up(static_cast<uint32_t>(middle))) high = middle; else low = middle + 1;
+    if (up(static_cast<uint32_t>(middle))) high = middle;
+    else low = middle + 1;
   }
   return (1ull << 32) - low;
 }
 
 TEST_F(SmallFloats, StochasticRoundingGoesUpForExactlyItsShareOfAllRandomWords) {
-  const struct { const char* name; const Small& f; } cases[] = {{"v_cvt_sr_fp8_f32", kFp8}, {"v_cvt_sr_bf8_f32", kBf8}, {"v_cvt_sr_f16_f32", kF16}, {"v_cvt_sr_bf16_f32", kBf16}};
+  const struct {
+    const char* name;
+    const Small& f;
+  } cases[] = {{"v_cvt_sr_fp8_f32", kFp8},
+               {"v_cvt_sr_bf8_f32", kBf8},
+               {"v_cvt_sr_f16_f32", kF16},
+               {"v_cvt_sr_bf16_f32", kBf16}};
   for (const auto& c : cases)
     for (float x : {1.0f, 1.01f, 1.0624f, 3.3f, -7.77f, 0.019f, -0.0021f, 100.5f}) {
       const Between b = between(c.f, std::fabs(x));
@@ -217,29 +248,39 @@ struct ScaledConversions : SmallFloats {
     for (int r = 0; r < 32; ++r)
       for (int base : {kSource, kSecond}) {
         uint32_t x = random();
-        const uint32_t near = static_cast<uint32_t>(std::clamp(scale + static_cast<int>(random() % 20) - 10, 0, 254));
+        const uint32_t near =
+            static_cast<uint32_t>(std::clamp(scale + static_cast<int>(random() % 20) - 10, 0, 254));
         if (f32) x = (x & 0x807fffff) | near << 23;
         if (f32 && random() % 4 == 0) x &= 0xfff00000;
         if (s.from == "bf16") x = (x & 0x807f807f) | near << 23 | near << 7;
         if (f16 && random() % 3 == 0) x &= 0xff00ff00;
-        if (random() % 40 == 0) x = f16 ? 0x7c00fe00 : s.from == "bf16" ? 0x7f80ffc0 : f32 && random() % 2 ? 0x7fc00000 : 0xff800000;
+        if (random() % 40 == 0)
+          x = f16                   ? 0x7c00fe00
+              : s.from == "bf16"    ? 0x7f80ffc0
+              : f32 && random() % 2 ? 0x7fc00000
+                                    : 0xff800000;
         reg(base + r, lane) = x;
       }
   }
   void check_narrow(const Scaled& s, uint8_t op_sel, uint32_t scale) {
     const Small& f = named(s.to);
-    const int total = s.elements * f.bits(), shift = total == 8 ? 8 * (op_sel >> 2) : total == 16 ? 16 * (op_sel >> 3) : 0;
+    const int total = s.elements * f.bits(), shift = total == 8    ? 8 * (op_sel >> 2)
+                                                     : total == 16 ? 16 * (op_sel >> 3)
+                                                                   : 0;
     for (int l = 0; l < kLanes; ++l) {
       uint32_t word = reg(kRandom, l);
       for (int e = 0; e < s.elements; ++e, word = next_random(word)) {
         const bool pair_of_f32 = s.elements == 2 && s.from == "f32" && !s.stochastic;
         const uint32_t raw = pair_of_f32 ? reg(e ? kSecond : kSource, l) : source_code(s, l, e, 0);
-        const double x = scale == 255 ? NAN : std::ldexp(decoded(s.from, raw), 127 - static_cast<int>(scale));
+        const double x =
+            scale == 255 ? NAN : std::ldexp(decoded(s.from, raw), 127 - static_cast<int>(scale));
         const uint32_t got = take(kDestination, l, shift + e * f.bits(), f.bits());
         if (any_nan(f, x, got)) continue;
-        const uint32_t want = std::isinf(x) ? finish(f, x < 0, 0, true, saturates())
-                              : s.stochastic ? stochastic(f, x, word, saturates()) : nearest(f, x, saturates());
-        ASSERT_EQ(got, want) << s.name << " scale " << scale << " element " << e << " of " << x << " op_sel " << int{op_sel};
+        const uint32_t want = std::isinf(x)  ? finish(f, x < 0, 0, true, saturates())
+                              : s.stochastic ? stochastic(f, x, word, saturates())
+                                             : nearest(f, x, saturates());
+        ASSERT_EQ(got, want) << s.name << " scale " << scale << " element " << e << " of " << x
+                             << " op_sel " << int{op_sel};
       }
       if (total < 32) {
         const uint32_t mask = ((1u << total) - 1) << shift;
@@ -249,15 +290,25 @@ struct ScaledConversions : SmallFloats {
   }
   void check_widen(const Scaled& s, uint8_t op_sel, uint32_t scale) {
     const int bits = width(s.from), result = width(s.to);
-    const int first = s.elements == 32 ? 0 : s.elements * bits == 16 ? 16 * (op_sel & 1) : 8 * (op_sel & 3);
+    const int first = s.elements == 32          ? 0
+                      : s.elements * bits == 16 ? 16 * (op_sel & 1)
+                                                : 8 * (op_sel & 3);
     const int shift = s.elements * result == 16 ? 16 * (op_sel >> 3) : 0;
     for (int l = 0; l < kLanes; ++l)
       for (int e = 0; e < s.elements; ++e) {
-        const double x = scale == 255 ? NAN : std::ldexp(decoded(s.from, source_code(s, l, e, first)), static_cast<int>(scale) - 127);
+        const double x = scale == 255 ? NAN
+                                      : std::ldexp(decoded(s.from, source_code(s, l, e, first)),
+                                                   static_cast<int>(scale) - 127);
         const uint32_t got = take(kDestination, l, shift + e * result, result);
-        if (std::isnan(x)) { ASSERT_TRUE(std::isnan(decoded(s.to, got))) << s.name; continue; }
-        const uint32_t want = s.to == "f32" ? bits_of_f32(x) : std::isinf(x) ? finish(named(s.to), x < 0, 0, true, false) : nearest(named(s.to), x, false);
-        ASSERT_EQ(got, want) << s.name << " scale " << scale << " element " << e << " of " << x << " op_sel " << int{op_sel};
+        if (std::isnan(x)) {
+          ASSERT_TRUE(std::isnan(decoded(s.to, got))) << s.name;
+          continue;
+        }
+        const uint32_t want = s.to == "f32"   ? bits_of_f32(x)
+                              : std::isinf(x) ? finish(named(s.to), x < 0, 0, true, false)
+                                              : nearest(named(s.to), x, false);
+        ASSERT_EQ(got, want) << s.name << " scale " << scale << " element " << e << " of " << x
+                             << " op_sel " << int{op_sel};
       }
   }
   static uint32_t bits_of_f32(double x) { return bits(static_cast<float>(x)); }
@@ -283,7 +334,8 @@ TEST_F(ScaledConversions, EveryOpcodeSelectorAndScale) {
           if (pair_of_f32 || s.two_groups) i.src[1] = v(kSecond);
           if (s.stochastic || pair_of_f32 || s.two_groups) i.src[2] = v(kScale);
           i.op_sel = static_cast<uint8_t>(op_sel);
-          // Where the destination is narrow the high op_sel bits name its part, else the low ones the source's.
+          // Where the destination is narrow the high op_sel bits name its part, else the low ones the
+          // source's.
           run(s.name, i);
           if (s.narrows()) check_narrow(s, i.op_sel, scale);
           else check_widen(s, i.op_sel, scale);
