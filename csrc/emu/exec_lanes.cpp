@@ -137,19 +137,27 @@ uint64_t scalar_wide(const Wave& w, const Inst& i, uint16_t code, bool as_float)
   return read_s64(w, i, code);
 }
 
-const uint32_t* fetch_lanes(Scope& s, int n, Repr repr, Lanes& scratch) {
+namespace {
+// What DPP and SDWA make of a source.
+const uint32_t* moved_source(Scope& s, int n, Repr repr, Lanes& scratch) {
   const uint32_t* in = raw_source(s, n, repr, scratch);
   if (s.i.lane_mode == LaneMode::kDpp && n == 0) { permute_dpp(s, in, scratch); in = scratch.data(); }
   if (s.i.lane_mode == LaneMode::kSdwa && n < 2) {
     select_sdwa(in, n ? s.i.src1_sel : s.i.src0_sel, n ? s.i.src1_sext : s.i.src0_sext, scratch);
     in = scratch.data();
   }
+  return in;
+}
+}  // namespace
+
+const uint32_t* fetch_lanes(Scope& s, int n, Repr repr, Lanes& scratch) {
+  const uint32_t* in = moved_source(s, n, repr, scratch);
   if (is_16(repr) && (s.i.op_sel >> n) & 1) { shift_high_half(in, scratch); in = scratch.data(); }
   return as_value(s, in, repr, (s.i.abs >> n) & 1, (s.i.neg >> n) & 1, scratch);
 }
 
 const uint32_t* fetch_packed(Scope& s, int n, int half, Repr repr, Lanes& scratch) {
-  const uint32_t* in = raw_source(s, n, repr, scratch);
+  const uint32_t* in = moved_source(s, n, repr, scratch);
   if (((half ? s.i.op_sel_hi : s.i.op_sel) >> n) & 1) { shift_high_half(in, scratch); in = scratch.data(); }
   return as_value(s, in, repr, false, ((half ? s.i.abs : s.i.neg) >> n) & 1, scratch);
 }

@@ -11,8 +11,12 @@ namespace {
 bool ieee_mode(const Wave& w) { return w.mode & kModeIeee; }
 
 float fused(float a, float b, float c) { return round_to_odd(static_cast<double>(a) * b + c); }
-// Multiply and add with the product rounded to f16 first.
-float separate(float a, float b, float c) { return half_to_float(float_to_half(a * b)) + c; }
+// Multiply and add with the product rounded to f16 first, both by MODE.
+Rounding rounding_of(const Wave& w) { return static_cast<Rounding>(w.mode >> 2 & 3); }
+float separate(float a, float b, float c, Rounding how) {
+  if (how == Rounding::kNearest) return half_to_float(float_to_half(a * b)) + c;
+  return half_to_float(encode(kF16, static_cast<double>(a) * b, how)) + c;
+}
 
 float fract(float x) { return std::fmin(x - std::floor(x), 0x1.ffcp-1f); }
 float scale(float x, int e) {
@@ -53,6 +57,11 @@ float fixup(float quotient, float denominator, float numerator) {
     const bool ieee = ieee_mode(w); \
     lanes<d, F16, F16, F16>(w, i, [ieee](float a, float b, float c) { (void)ieee; return expression; }); \
   }
+#define HALF_SEPARATE(name, d) \
+  void name(Wave& w, const Inst& i) { \
+    const Rounding how = rounding_of(w); \
+    lanes<d, F16, F16, F16>(w, i, [how](float a, float b, float c) { return separate(a, b, c, how); }); \
+  }
 
 HALF2(v_add_f16, a + b)
 HALF2(v_sub_f16, a - b)
@@ -71,12 +80,14 @@ HALF3(v_max3_f16, F16, max_number(max_number(a, b, ieee), c, ieee))
 HALF3(v_med3_f16, F16, median(a, b, c, ieee))
 HALF3(v_fma_f16, F16Keep, fused(a, b, c))
 HALF3(v_fma_legacy_f16, F16, fused(a, b, c))
-HALF3(v_mad_f16, F16Keep, separate(a, b, c))
-HALF3(v_mad_legacy_f16, F16, separate(a, b, c))
-HALF3(v_madmk_f16, F16Keep, separate(a, b, c))
-HALF3(v_madak_f16, F16Keep, separate(a, b, c))
+HALF_SEPARATE(v_mad_f16, F16Keep)
+HALF_SEPARATE(v_mad_legacy_f16, F16)
+HALF_SEPARATE(v_madmk_f16, F16Keep)
+HALF_SEPARATE(v_madak_f16, F16Keep)
 void v_mac_f16(Wave& w, const Inst& i) {
-  lanes<F16Keep, F16, F16, Old<F16>>(w, i, [](float a, float b, float d) { return separate(a, b, d); });
+  const Rounding how = rounding_of(w);
+  lanes<F16Keep, F16, F16, Old<F16>>(w, i,
+                                     [how](float a, float b, float d) { return separate(a, b, d, how); });
 }
 HALF3(v_div_fixup_f16, F16Keep, fixup(a, b, c))
 HALF3(v_div_fixup_legacy_f16, F16, fixup(a, b, c))

@@ -38,7 +38,7 @@ template <class K, int kSources, class Fn> void packed(Wave& w, const Inst& i, F
   packed_half<K>(s, 0, low, fn, std::make_index_sequence<kSources>{});
   packed_half<K>(s, 1, high, fn, std::make_index_sequence<kSources>{});
   for (int l = 0; l < kLanes; ++l) low[l] |= high[l] << 16;
-  write_masked(s, gpr_index(w, i.dst, 3), low);
+  commit_lanes(s, low, Repr::kBits32, false);
 }
 
 template <class K> constexpr typename K::T saturate_16(int64_t x) {
@@ -285,14 +285,14 @@ void v_dot2c_f32_bf16(Wave& w, const Inst& i) {
   lanes<F32, U32, U32, Old<F32>>(w, i,
                                  [](uint32_t a, uint32_t b, float d) { return dot_pair<true>(a, b, d); });
 }
+// The destination stands in for a third source whose halves are in place.
 void v_pk_fmac_f16(Wave& w, const Inst& i) {
-  lanes<U32, U32, U32, Old<U32>>(w, i, [](uint32_t a, uint32_t b, uint32_t d) {
-    const auto half = [](uint32_t x, uint32_t y, uint32_t z) {
-      return float_to_half(
-          fused_half(half_to_float(x & 0xffff), half_to_float(y & 0xffff), half_to_float(z & 0xffff)));
-    };
-    return half(a, b, d) | half(a >> 16, b >> 16, d >> 16) << 16;
-  });
+  Inst whole = i;
+  whole.src[2] = i.dst;
+  whole.op_sel = 0;
+  whole.op_sel_hi = 7;
+  whole.abs = whole.neg;
+  packed<F16, 3>(w, whole, [](float a, float b, float c) { return fused_half(a, b, c); });
 }
 
 }  // namespace mi350::emu::MI350_EMU_LEVEL

@@ -121,6 +121,43 @@ TEST_F(ExactArithmetic, EveryRoundingAndDenormalModeOfSumsProductsAndFusedForms)
         }
 }
 
+// The packed forms are two scalar ones; v_mad and v_mac round the product first.
+TEST_F(ExactArithmetic, PackedAndTwiceRoundedHalfForms) {
+  const Ieee half = exact::kHalf;
+  for (uint32_t how = 0; how < 4; ++how)
+    for (int round = 0; round < 60; ++round) {
+      const auto direction = static_cast<exact::Direction>(how);
+      w.mode = 0x3f0 | how << 2;
+      for (int l = 0; l < kLanes; ++l)
+        for (int r = 1; r < 4; ++r)
+          reg(r, l) = static_cast<uint32_t>(code(half, random()) | code(half, random()) << 16);
+      std::memcpy(w.vgpr[4], w.vgpr[3], sizeof w.vgpr[4]);
+      std::memcpy(w.vgpr[6], w.vgpr[3], sizeof w.vgpr[6]);
+      run("v_pk_fmac_f16", inst(v(4), v(1), v(2)));
+      Inst packed = inst(v(5), v(1), v(2), v(3));
+      packed.op_sel_hi = 7;
+      run("v_pk_fma_f16", packed);
+      run("v_mac_f16", inst(v(6), v(1), v(2)));
+      run("v_mad_f16", inst(v(7), v(1), v(2), v(3)));
+      const auto same = [&](uint64_t want, uint32_t got) {
+        return want == ~0ull ? is_nan_code(half, got) : got == want;
+      };
+      for (int l = 0; l < kLanes; ++l) {
+        const auto part = [&](int r, int n) { return reg(r, l) >> (16 * n) & 0xffffull; };
+        for (int n = 0; n < 2; ++n) {
+          const uint64_t want = expected(half, kFused, part(1, n), part(2, n), part(3, n), direction, false, false);
+          ASSERT_TRUE(same(want, static_cast<uint32_t>(part(4, n)))) << n << " " << how;
+          ASSERT_TRUE(same(want, static_cast<uint32_t>(part(5, n)))) << n << " " << how;
+        }
+        const uint64_t product = expected(half, kMultiply, part(1, 0), part(2, 0), 0, direction, false, false);
+        const uint64_t sum =
+            product == ~0ull ? product : expected(half, kAdd, product, part(3, 0), 0, direction, false, false);
+        ASSERT_TRUE(same(sum, static_cast<uint32_t>(part(6, 0)))) << std::hex << part(1, 0) << " " << part(2, 0);
+        ASSERT_TRUE(same(sum, static_cast<uint32_t>(part(7, 0)))) << std::hex << part(1, 0) << " " << part(2, 0);
+      }
+    }
+}
+
 // f32 to f16 in all modes, from every neighbourhood: code values, midpoints, and one f32 step to each
 // side.
 TEST_F(ExactArithmetic, ConversionsToHalfInEveryModeFromEveryNeighbourhood) {

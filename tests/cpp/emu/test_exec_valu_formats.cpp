@@ -127,6 +127,18 @@ TEST_F(ValuFormats, PackedHalvesFollowTheirSelectors) {
   EXPECT_EQ(reg(3, 0), 0x7fff0003u);
 }
 
+TEST_F(ValuFormats, PackedFusedFormTakesDppLanes) {
+  for (int l = 0; l < kLanes; ++l) reg(1, l) = l % 2 ? 0x40003c00u : 0x3c004000u;  // 2, 1 and 1, 2
+  set(2, 0x42004200u);                                                            // 3, 3
+  set(3, 0x3c003c00u);
+  Inst i = inst(v(3), v(1), v(2));
+  i.lane_mode = LaneMode::kDpp;
+  i.dpp_ctrl = 0xb1;  // neighbours trade places
+  run("v_pk_fmac_f16", i);
+  EXPECT_EQ(reg(3, 0), 0x47004400u) << "2*3+1, 1*3+1";
+  EXPECT_EQ(reg(3, 1), 0x44004700u);
+}
+
 TEST_F(ValuFormats, PackedFloatsUsePairs) {
   set(2, 1.0f); set(3, 2.0f); set(4, 10.0f); set(5, 20.0f); set(6, 0.5f); set(7, 0.25f);
   Inst i = inst(v(8), v(2), v(4), v(6));
