@@ -245,7 +245,10 @@ bool Decoder::vop3() {
 
 bool Decoder::vop3p() {
   const uint32_t w = word(0), opcode = bits(w, 16, 7);
-  if (opcode == kScalePrefixOpcode && scaled_mai()) return true;
+  if (opcode == kScalePrefixOpcode) {
+    if (scaled_mai()) return true;
+    inst = Inst{};  // a prefix on its own
+  }
   if (find_row(Encoding::kMai, opcode)) return mai(0);
   if (!row(Encoding::kVop3p, opcode, 2)) return false;
   const uint32_t w1 = word(1);
