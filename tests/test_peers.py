@@ -35,6 +35,12 @@ def built(request):
     return request.param
 
 
+def object_of(built, name):
+    if not (built / f"{name}.hsaco").exists():
+        pytest.skip(f"{built.name} was built without {name}")
+    return built / f"{name}.hsaco"
+
+
 def verify(*arguments):
     return subprocess.run([PEERS / "verify", *map(str, arguments)], capture_output=True, text=True, env=ENVIRONMENT)
 
@@ -43,11 +49,12 @@ def verify(*arguments):
 def quick_rows(built, tmp_path_factory):
     file = tmp_path_factory.mktemp("peers") / "rows.json"
     verify(built, "triton", "--only", *(f"{name}.hsaco" for name in QUICK), "--json", file)
-    return json.loads(file.read_text())
+    return json.loads(file.read_text()) if file.exists() else []
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_a_triton_kernel_agrees_with_its_reference(quick_rows, name):
+def test_a_triton_kernel_agrees_with_its_reference(built, quick_rows, name):
+    object_of(built, name)
     rows = [row for row in quick_rows if row["object"] == f"{name}.hsaco"]
     assert rows
     for row in rows:
@@ -57,7 +64,7 @@ def test_a_triton_kernel_agrees_with_its_reference(quick_rows, name):
 
 def test_one_wrong_constant_in_an_object_fails(built, tmp_path):
     """Philox's second multiplier off by one."""
-    image = (built / "dropout_bf16.hsaco").read_bytes()
+    image = object_of(built, "dropout_bf16").read_bytes()
     right, wrong = (0xCD9E8D57).to_bytes(4, "little"), (0xCD9E8D56).to_bytes(4, "little")
     assert right in image
     (tmp_path / "dropout_bf16.hsaco").write_bytes(image.replace(right, wrong))
@@ -67,8 +74,9 @@ def test_one_wrong_constant_in_an_object_fails(built, tmp_path):
 
 
 def test_objects_are_told_by_their_sidecars_and_not_by_their_file_names(built, tmp_path):
+    image = object_of(built, "transpose_bf16_64").read_bytes()
     sidecar = json.loads((built / "transpose_bf16_64.json").read_text())
-    (tmp_path / "other.hsaco").write_bytes((built / sidecar["code_object"]).read_bytes())
+    (tmp_path / "other.hsaco").write_bytes(image)
     (tmp_path / "other.json").write_text(json.dumps(sidecar | {"code_object": "other.hsaco", "name": "other"}))
     run = verify(tmp_path, "triton-rearrange")
     assert run.returncode == 0 and "1 pass" in run.stdout, run.stdout + run.stderr
