@@ -36,19 +36,11 @@ constexpr uint64_t kIdleGroupSlice = 256u << 10;   // without a store, an atomic
 constexpr uint64_t kYieldCost = 64;                // a sleeping wave must run out of patience too
 constexpr uint64_t kDefaultPatience = 64u << 20;
 constexpr uint64_t kLoadsOnlyFactor = 64;  // loads of new addresses alone keep a kernel alive this much longer
-constexpr uint64_t kDeviceWaves = 256 * 32, kDeviceLds = 256ull * kLdsCapacity;
 
 uint64_t patience() {
   const char* text = std::getenv("TORCH_MI350_EMU_PATIENCE");
   const uint64_t set = text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
   return set != 0 ? set : kDefaultPatience;
-}
-
-// Workgroups that the real device could hold at once: more than that must not be needed for progress.
-uint64_t resident_limit(const Launch& l) {
-  const uint64_t by_waves = std::max<uint64_t>(kDeviceWaves / l.waves(), 1);
-  const uint64_t by_lds = l.lds_bytes() == 0 ? by_waves : std::max<uint64_t>(kDeviceLds / l.lds_bytes(), 1);
-  return std::max<uint64_t>(std::min(by_waves, by_lds), 256);
 }
 
 // State of one launch that its host threads share.
@@ -59,14 +51,38 @@ struct Shared {
   const uint64_t residents_limit;
   std::atomic<uint64_t> next{0};
   std::atomic<uint64_t> residents{0};
-  std::atomic<uint64_t> idle{0}, without_store{0};  // wave-instructions since anything happened, since a store
+  // Signs of life: anything, and stores alone. Who has seen none for too long writes the number of stores here.
+  std::atomic<uint64_t> life{1}, stores{1};
+  static constexpr uint64_t kPatient = 0, kGone = ~0ull;
+  std::unique_ptr<std::atomic<uint64_t>[]> gave_up;
+  std::atomic<unsigned> workers{0};
   std::atomic<bool> stopped{false};
   std::mutex mutex;
   LaunchOutcome outcome;
   std::unique_ptr<LaunchChecks> checks;  // check mode
 
-  explicit Shared(const Launch& l) : launch(l), block(l), residents_limit(resident_limit(l)) {
+  Shared(const Launch& l, unsigned threads)
+      : launch(l), block(l),
+        residents_limit(resident_workgroups(l.machine, *l.kernel, l.work_items(), l.dynamic_lds_bytes)),
+        gave_up(std::make_unique<std::atomic<uint64_t>[]>(threads)) {
     if (l.settings.mode == Mode::kCheck) checks = std::make_unique<LaunchChecks>(l);
+  }
+
+  // A thread that the host does not run has not lost its patience: what the others wait for may be its turn.
+  bool all_gave_up() const {
+    const uint64_t now = stores.load();
+    for (unsigned n = 0; n < workers.load(); ++n) {
+      if (const uint64_t at = gave_up[n].load(); at != now && at != kGone) return false;
+    }
+    return true;
+  }
+
+  // For a kernel that does not end: perhaps it needs more workgroups at once than the machine holds.
+  std::string who_waits() const {
+    const uint64_t all = launch.workgroups(), begun = std::min(next.load(), all);
+    if (begun == all) return "";
+    return "; " + std::to_string(residents.load()) + " workgroups are on the device and " +
+           std::to_string(all - begun) + " wait for a place";
   }
 
   void stop(const Wave& w, LaunchResult result, const std::string& why) {
@@ -115,8 +131,9 @@ class Worker {
  public:
   explicit Worker(Shared& shared)
       : shared_(shared), launch_(shared.launch), storage_(Storage::of_thread()),
-        insts_(shared.launch.object->program.insts.data()) {
+        insts_(shared.launch.object->program.insts.data()), index_(shared.workers.fetch_add(1)) {
     shared.block.show_to(memory_);
+    memory_.set_device(shared.launch.device);
     memory_.set_lenient(!shared.launch.settings.strict);
     if (shared.checks) watch_ = shared.checks->watch_for_thread();
   }
@@ -143,6 +160,7 @@ class Worker {
       finish(std::move(waiting_.front()));
       waiting_.pop_front();
     }
+    shared_.gave_up[index_].store(Shared::kGone);
     storage_.trim();
     std::lock_guard lock(shared_.mutex);
     Counters& sum = shared_.outcome.counters;
@@ -171,22 +189,31 @@ class Worker {
   Counters counters_;
   std::deque<std::unique_ptr<Group>> waiting_;
   uint64_t ended_groups_ = 0;
+  unsigned index_;
+  // Wave-instructions of this thread since anything happened anywhere and since a store, and the counts then.
+  uint64_t idle_ = 0, without_store_ = 0, life_ = 0, stores_ = 0;
 };
 
 std::unique_ptr<Group> Worker::start_next() {
   if (shared_.next.load(std::memory_order_relaxed) >= launch_.workgroups()) return nullptr;
-  if (shared_.residents.fetch_add(1) >= shared_.residents_limit) {
+  // Never above the limit, not even for a moment: a thread that finds the device full and has no workgroup of its
+  // own goes home, which is right only if others hold them all.
+  uint64_t held = shared_.residents.load();
+  do {
+    if (held >= shared_.residents_limit) return nullptr;
+  } while (!shared_.residents.compare_exchange_weak(held, held + 1));
+  const uint64_t turn = shared_.next.fetch_add(1);
+  if (turn >= launch_.workgroups()) {
     shared_.residents.fetch_sub(1);
     return nullptr;
   }
-  const uint64_t n = shared_.next.fetch_add(1);
-  if (n >= launch_.workgroups()) {
-    shared_.residents.fetch_sub(1);
-    return nullptr;
-  }
+  const uint64_t n = launch_.machine.reverse ? launch_.workgroups() - 1 - turn : turn;
+  const auto dies = static_cast<uint64_t>(launch_.machine.xcds);
   auto g = std::make_unique<Group>();
   Workgroup& s = g->state;
   s.linear = n;
+  s.xcd = static_cast<uint32_t>(n % dies);
+  s.unit = static_cast<uint32_t>(n / dies % static_cast<uint64_t>(launch_.machine.units_per_xcd()));
   s.id[0] = static_cast<uint32_t>(n % launch_.grid[0]);
   s.id[1] = static_cast<uint32_t>(n / launch_.grid[0] % launch_.grid[1]);
   s.id[2] = static_cast<uint32_t>(n / launch_.grid[0] / launch_.grid[1]);
@@ -275,13 +302,17 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
     loads += std::exchange(w->load_progress, 0);
   }
   *alive = stores + loads != 0;
+  if (*alive) shared_.life.fetch_add(1, std::memory_order_relaxed);
+  if (stores != 0) shared_.stores.fetch_add(1, std::memory_order_relaxed);
   const uint64_t cost = ran + (yielded ? kYieldCost : 0);
-  uint64_t idle = 0, without_store = 0;
-  if (stores != 0) shared_.without_store.store(0, std::memory_order_relaxed);
-  else without_store = shared_.without_store.fetch_add(cost, std::memory_order_relaxed) + cost;
-  if (*alive) shared_.idle.store(0, std::memory_order_relaxed);
-  else idle = shared_.idle.fetch_add(cost, std::memory_order_relaxed) + cost;
-  if (idle <= shared_.patience_limit && without_store / kLoadsOnlyFactor <= shared_.patience_limit) return true;
+  const uint64_t life = shared_.life.load(std::memory_order_relaxed);
+  const uint64_t all_stores = shared_.stores.load(std::memory_order_relaxed);
+  idle_ = std::exchange(life_, life) == life ? idle_ + cost : 0;
+  without_store_ = std::exchange(stores_, all_stores) == all_stores ? without_store_ + cost : 0;
+  const uint64_t share = std::max<uint64_t>(shared_.patience_limit / shared_.workers.load(), 1);
+  const bool lost = idle_ > share || without_store_ / kLoadsOnlyFactor > share;
+  shared_.gave_up[index_].store(lost ? all_stores : Shared::kPatient, std::memory_order_relaxed);
+  if (!lost || !shared_.all_gave_up()) return true;
   Wave* still = g.waves[0];
   for (Wave* w : g.waves) {
     if (w->status == WaveStatus::kRunning || w->status == WaveStatus::kYield) still = w;
@@ -290,7 +321,8 @@ bool Worker::account(Group& g, uint64_t ran, bool yielded, bool* alive) {
   shared_.stop(
       *still, LaunchResult::kNoProgress,
       "the kernel does not end: no store, no atomic that changes memory and no load of anything new for " +
-          std::to_string(std::max(idle, without_store)) + " wave-instructions (TORCH_MI350_EMU_PATIENCE)");
+          std::to_string(std::max(idle_, without_store_) * shared_.workers.load()) +
+          " wave-instructions (TORCH_MI350_EMU_PATIENCE)" + shared_.who_waits());
   return false;
 }
 
@@ -360,7 +392,9 @@ void make_executable(Program& program) {
 
 LaunchOutcome run_launch(const Launch& launch) {
   std::shared_lock running(AllocationMap::get().running());
-  Shared shared(launch);
+  const uint64_t groups = launch.workgroups();
+  const unsigned helpers = static_cast<unsigned>(std::min<uint64_t>(host_threads() - 1, groups - 1));
+  Shared shared(launch, helpers + 1);
   const auto work = [&shared] {
     DefaultFloat scope;
     try {
@@ -370,8 +404,6 @@ LaunchOutcome run_launch(const Launch& launch) {
                                             ": the host has no memory left for waves, LDS or private memory\n");
     }
   };
-  const uint64_t groups = launch.workgroups();
-  const unsigned helpers = static_cast<unsigned>(std::min<uint64_t>(host_threads() - 1, groups - 1));
   run_with_helpers(helpers, work);
   if (shared.checks) add_findings(*shared.checks, shared.outcome);
   return std::move(shared.outcome);

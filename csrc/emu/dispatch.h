@@ -1,8 +1,8 @@
 // Runs one kernel: workgroups over host threads, waves of a workgroup on one thread in turns.
 //
-// Workgroups start in the order of their ids. A thread runs a workgroup until it ends, polls, sleeps or has used
+// Workgroups start in the order of their ids, or in the opposite one. A thread runs a workgroup until it ends, polls, sleeps or has used
 // its slice; then the next id starts or an earlier one goes on. So a workgroup may wait for any other one, with
-// any number of host threads, as long as a real device could hold them at once.
+// any number of host threads, as long as the machine (machine.h) holds them at once.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -11,6 +11,7 @@
 
 #include "check/settings.h"
 #include "code_object.h"
+#include "machine.h"
 #include "wave.h"
 
 namespace mi350::emu {
@@ -23,6 +24,8 @@ struct Launch {
   uint32_t dynamic_lds_bytes = 0;
   std::vector<uint8_t> kernarg;             // the explicit arguments in place; hidden ones are filled in here
   Settings settings;
+  Machine machine;
+  int device = 0;
 
   uint64_t workgroups() const { return uint64_t{grid[0]} * grid[1] * grid[2]; }
   uint32_t work_items() const { return block[0] * block[1] * block[2]; }

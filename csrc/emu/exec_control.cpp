@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint32_t kModeGprIdx = 1u << 27;
 constexpr int kSkipLimit = 1 << 20;
-constexpr uint32_t kXccs = 8, kSimds = 4, kCusPerXcc = 32;
+constexpr uint32_t kSimds = 4;
 
 void jump(Wave& w, uint32_t target) {
   w.jumps[w.jump_count++ % Wave::kJumps] = {w.pc - 1, target};
@@ -44,19 +44,18 @@ enum HwRegId : uint32_t {
 };
 
 uint32_t read_hw_register(const Wave& w, uint32_t id) {
-  const uint64_t linear = w.group->linear;
   switch (id) {
     case kMode: return w.mode;
     case kStatus:
       return static_cast<uint32_t>(w.scc) | uint32_t{w.exec() == 0} << 9 | uint32_t{w.vcc() == 0} << 10;
     case kHwId: {
-      const uint32_t cu = static_cast<uint32_t>(linear / kXccs) % kCusPerXcc;
+      const uint32_t cu = w.group->unit;
       return w.wave_in_group / kSimds | (w.wave_in_group % kSimds) << 4 | (cu & 15) << 8 | (cu >> 4) << 13;
     }
     case kLdsAlloc: return ((w.group->lds_bytes + 511) / 512) << 12;
     case kMemBases:
       return static_cast<uint32_t>(kPrivateAperture >> 48) | static_cast<uint32_t>(kSharedAperture >> 48) << 16;
-    case kXccId: return static_cast<uint32_t>(linear % kXccs);
+    case kXccId: return w.group->xcd;
     default: return 0;
   }
 }

@@ -20,10 +20,11 @@ struct Counters {   // per launch, summed over waves
 
 struct Workgroup {
   uint32_t id[3] = {0, 0, 0};
-  uint64_t linear = 0;         // position in dispatch order; XCD = linear % 8
+  uint64_t linear = 0;         // position in the order of ids
   uint8_t* lds = nullptr;
   uint32_t lds_bytes = 0;
   uint32_t waves = 0, ended = 0, at_barrier = 0;
+  uint32_t xcd = 0, unit = 0;  // where it runs: dies in turn by id, then the units of a die
   uint32_t watch_slot = 0;     // the watch's own number of it, small and reused
 };
 
