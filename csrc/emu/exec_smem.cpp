@@ -62,7 +62,7 @@ uint8_t* touch(Wave& w, const Inst& i, const Span& s, uint32_t bytes, Access::Ki
   Range r;
   const bool inside = AllocationMap::get().find(s.address, &r);
   w.stop(text + (inside && write && !r.writable ? std::string("read-only: ") : std::string()) +
-         AllocationMap::get().describe(inside && bytes > r.hi - s.address ? r.hi : s.address));
+         w.memory->describe(inside && bytes > r.hi - s.address ? r.hi : s.address));
   return nullptr;
 }
 

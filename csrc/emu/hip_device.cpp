@@ -1,4 +1,4 @@
-// HIP's C functions: initialisation, devices, properties, errors, contexts.
+// HIP's C functions: initialisation, devices, properties, errors.
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hip_types.h"
+#include "machine.h"
 #include "memory.h"
 #include "report.h"
 
@@ -31,18 +32,13 @@ size_t total_bytes() {
   return bytes;
 }
 
-hipError_t check_device(int device) {
-  if (device >= 0 && device < device_count()) return hipSuccess;
-  return fail(hipErrorInvalidDevice, "device " + std::to_string(device) + " does not exist: the emulator has " +
-                                         std::to_string(device_count()) + " (TORCH_MI350_EMU_DEVICES)");
-}
-
 struct ErrorName { hipError_t code; const char *name, *text; };
 constexpr ErrorName kErrors[] = {
     {hipSuccess, "hipSuccess", "no error"},
     {hipErrorInvalidValue, "hipErrorInvalidValue", "invalid argument"},
     {hipErrorOutOfMemory, "hipErrorOutOfMemory", "out of memory"},
     {hipErrorInvalidConfiguration, "hipErrorInvalidConfiguration", "invalid configuration argument"},
+    {hipErrorInvalidPitchValue, "hipErrorInvalidPitchValue", "invalid pitch argument"},
     {hipErrorInvalidSymbol, "hipErrorInvalidSymbol", "invalid device symbol"},
     {hipErrorInvalidDevicePointer, "hipErrorInvalidDevicePointer", "invalid device pointer"},
     {hipErrorInvalidMemcpyDirection, "hipErrorInvalidMemcpyDirection", "invalid copy direction for memcpy"},
@@ -53,6 +49,9 @@ constexpr ErrorName kErrors[] = {
     {hipErrorInvalidContext, "hipErrorInvalidContext", "invalid device context"},
     {hipErrorNoBinaryForGpu, "hipErrorNoBinaryForGpu",
      "no kernel image is available for execution on the device"},
+    {hipErrorUnsupportedLimit, "hipErrorUnsupportedLimit", "limit is not supported on this architecture"},
+    {hipErrorPeerAccessUnsupported, "hipErrorPeerAccessUnsupported",
+     "peer access is not supported between these two devices"},
     {hipErrorInvalidSource, "hipErrorInvalidSource", "device kernel image is invalid"},
     {hipErrorFileNotFound, "hipErrorFileNotFound", "file not found"},
     {hipErrorInvalidHandle, "hipErrorInvalidHandle", "invalid resource handle"},
@@ -62,11 +61,16 @@ constexpr ErrorName kErrors[] = {
     {hipErrorLaunchOutOfResources, "hipErrorLaunchOutOfResources",
      "out of resources: too many requested for launch"},
     {hipErrorLaunchTimeOut, "hipErrorLaunchTimeOut", "the launch timed out and was terminated"},
+    {hipErrorPeerAccessAlreadyEnabled, "hipErrorPeerAccessAlreadyEnabled", "peer access is already enabled"},
+    {hipErrorPeerAccessNotEnabled, "hipErrorPeerAccessNotEnabled", "peer access has not been enabled"},
+    {hipErrorContextIsDestroyed, "hipErrorContextIsDestroyed", "context is destroyed"},
     {hipErrorHostMemoryAlreadyRegistered, "hipErrorHostMemoryAlreadyRegistered",
      "part or all of the requested memory range is already mapped"},
     {hipErrorHostMemoryNotRegistered, "hipErrorHostMemoryNotRegistered",
      "pointer does not correspond to a registered memory region"},
     {hipErrorLaunchFailure, "hipErrorLaunchFailure", "unspecified launch failure"},
+    {hipErrorCooperativeLaunchTooLarge, "hipErrorCooperativeLaunchTooLarge",
+     "too many blocks in cooperative launch"},
     {hipErrorNotSupported, "hipErrorNotSupported", "operation not supported"},
     {hipErrorUnknown, "hipErrorUnknown", "unknown error"},
 };
@@ -108,10 +112,11 @@ void fill_properties(hipDeviceProp_t& p, int device) {
   p.l2CacheSize = kL2Bytes;
   p.major = 9;
   p.minor = 5;
-  p.multiProcessorCount = kComputeUnits;
+  p.multiProcessorCount = machine().units;
   p.concurrentKernels = p.canMapHostMemory = p.unifiedAddressing = p.hostRegisterSupported = 1;
   p.canUseHostPointerForRegisteredMem = p.streamPrioritiesSupported = p.ECCEnabled = p.isLargeBar = 1;
   p.asyncEngineCount = 8;
+  p.cooperativeLaunch = 1;
   p.textureAlignment = p.texturePitchAlignment = 256;
   p.pciDomainID = 0;
   p.pciBusID = device + 1;
@@ -124,7 +129,7 @@ hipError_t attribute(const hipDeviceProp_t& p, int attr, int* out) {
   switch (attr) {
     case 0: *out = p.ECCEnabled; break;
     case 2: *out = p.asyncEngineCount; break;
-    case 3: case 4: case 8: case 78: case 85: case 90: case 10011: case 10014: case 10016: *out = 1; break;
+    case 3: case 4: case 8: case 10: case 78: case 85: case 90: case 10011: case 10014: case 10016: *out = 1; break;
     case 5: *out = p.clockRate; break;
     case 19: *out = p.l2CacheSize; break;
     case 23: *out = p.major; break;
@@ -145,7 +150,7 @@ hipError_t attribute(const hipDeviceProp_t& p, int attr, int* out) {
     case 84: *out = static_cast<int>(std::min<size_t>(p.totalGlobalMem, 2147483647)); break;
     case 87: *out = p.warpSize; break;
     case 10017: *out = p.clockInstructionRate; break;
-    case 10018: *out = kXcds; break;
+    case 10018: *out = machine().xcds; break;
     case 10019: *out = 512; break;
     default:
       if ((attr > 92 && attr < 10000) || attr < 0 || attr > 10020) {
@@ -164,15 +169,23 @@ hipError_t fail(hipError_t code, const std::string& sentence) {
   return code;
 }
 int current_device() { return thread_device; }
-int device_count() {
-  static const int count = [] {
-    const char* text = std::getenv("TORCH_MI350_EMU_DEVICES");
-    return text == nullptr ? 1 : std::clamp(std::atoi(text), 0, 64);
-  }();
-  return count;
+int device_count() { return machine().devices; }
+hipError_t check_device(int device) {
+  Machine m;
+  if (const std::string why = read_machine(&m); !why.empty()) return fail(hipErrorInvalidValue, why);
+  if (device >= 0 && device < m.devices) return hipSuccess;
+  return fail(hipErrorInvalidDevice, "device " + std::to_string(device) + " does not exist: the emulator has " +
+                                         std::to_string(m.devices) + " (TORCH_MI350_EMU_DEVICES)");
+}
+std::string hex(uint64_t v) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
+  return text;
 }
 
 MI350_HIP hipError_t hipInit(unsigned flags) {
+  Machine m;
+  if (const std::string why = read_machine(&m); !why.empty()) return fail(hipErrorInvalidValue, why);
   return flags == 0 ? hipSuccess : fail(hipErrorInvalidValue, "hipInit: flags must be 0");
 }
 MI350_HIP hipError_t hipDriverGetVersion(int* version) {
@@ -184,7 +197,10 @@ MI350_HIP hipError_t hipRuntimeGetVersion(int* version) { return hipDriverGetVer
 
 MI350_HIP hipError_t hipGetDeviceCount(int* count) {
   if (count == nullptr) return fail(hipErrorInvalidValue, "hipGetDeviceCount: null pointer");
-  *count = device_count();
+  Machine m;
+  *count = 0;
+  if (const std::string why = read_machine(&m); !why.empty()) return fail(hipErrorInvalidValue, why);
+  *count = m.devices;
   return *count > 0 ? hipSuccess : fail(hipErrorNoDevice, "the emulator has no device: TORCH_MI350_EMU_DEVICES=0");
 }
 MI350_HIP hipError_t hipSetDevice(int device) {
@@ -249,15 +265,6 @@ MI350_HIP hipError_t hipDeviceGetStreamPriorityRange(int* least, int* greatest) 
   if (greatest != nullptr) *greatest = -1;
   return hipSuccess;
 }
-MI350_HIP hipError_t hipDeviceCanAccessPeer(int* can, int device, int peer) {
-  if (can == nullptr) return fail(hipErrorInvalidValue, "hipDeviceCanAccessPeer: null pointer");
-  if (hipError_t e = check_device(device)) return e;
-  if (hipError_t e = check_device(peer)) return e;
-  *can = device != peer;
-  return hipSuccess;
-}
-MI350_HIP hipError_t hipDeviceEnablePeerAccess(int peer, unsigned) { return check_device(peer); }
-MI350_HIP hipError_t hipDeviceDisablePeerAccess(int peer) { return check_device(peer); }
 MI350_HIP hipError_t hipDeviceGetPCIBusId(char* text, int bytes, int device) {
   if (text == nullptr || bytes < 13) return fail(hipErrorInvalidValue, "hipDeviceGetPCIBusId: needs 13 bytes");
   if (hipError_t e = check_device(device)) return e;
@@ -285,34 +292,5 @@ MI350_HIP hipError_t hipDrvGetErrorName(hipError_t code, const char** text) {
 }
 MI350_HIP hipError_t hipGetLastError() { return std::exchange(thread_error, static_cast<hipError_t>(hipSuccess)); }
 MI350_HIP hipError_t hipPeekAtLastError() { return thread_error; }
-
-// Contexts are the primary contexts of the devices: handle = device + 1.
-MI350_HIP hipError_t hipCtxGetCurrent(void** context) {
-  if (context == nullptr) return fail(hipErrorInvalidValue, "hipCtxGetCurrent: null pointer");
-  *context = reinterpret_cast<void*>(static_cast<uintptr_t>(thread_device) + 1);
-  return hipSuccess;
-}
-MI350_HIP hipError_t hipCtxSetCurrent(void* context) {
-  return context == nullptr ? static_cast<hipError_t>(hipSuccess)
-                            : hipSetDevice(static_cast<int>(reinterpret_cast<uintptr_t>(context)) - 1);
-}
-MI350_HIP hipError_t hipCtxPushCurrent(void* context) { return hipCtxSetCurrent(context); }
-MI350_HIP hipError_t hipCtxPopCurrent(void** context) {
-  return context == nullptr ? static_cast<hipError_t>(hipSuccess) : hipCtxGetCurrent(context);
-}
-MI350_HIP hipError_t hipCtxGetDevice(int* device) { return hipGetDevice(device); }
-MI350_HIP hipError_t hipCtxSynchronize() { return hipSuccess; }
-MI350_HIP hipError_t hipDevicePrimaryCtxRetain(void** context, int device) {
-  if (context == nullptr) return fail(hipErrorInvalidValue, "hipDevicePrimaryCtxRetain: null pointer");
-  if (hipError_t e = check_device(device)) return e;
-  *context = reinterpret_cast<void*>(static_cast<uintptr_t>(device) + 1);
-  return hipSuccess;
-}
-MI350_HIP hipError_t hipDevicePrimaryCtxRelease(int device) { return check_device(device); }
-MI350_HIP hipError_t hipDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
-  if (flags != nullptr) *flags = 0;
-  if (active != nullptr) *active = 1;
-  return check_device(device);
-}
 
 }  // namespace mi350::emu

@@ -1,5 +1,4 @@
 // HIP's C functions: allocation, copies, host memory, pointer queries. All copies are done when they return.
-#include <cstdio>
 #include <cstring>
 #include <string>
 
@@ -14,18 +13,13 @@ constexpr auto kHostKinds = {RangeKind::kHost};
 
 uint64_t address(const void* p) { return reinterpret_cast<uint64_t>(p); }
 std::string number(uint64_t v) { return std::to_string(v); }
-std::string hex(uint64_t v) {
-  char text[24];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(v));
-  return text;
-}
 
-hipError_t allocate(void** out, size_t bytes, RangeKind kind, const char* function) {
+hipError_t allocate(void** out, size_t bytes, RangeKind kind, const char* function, int device = current_device()) {
   if (out == nullptr) return fail(hipErrorInvalidValue, std::string(function) + ": null pointer");
   *out = nullptr;
   if (bytes == 0) return hipSuccess;
   if (device_count() == 0) return fail(hipErrorNoDevice, std::string(function) + ": no device");
-  *out = AllocationMap::get().allocate(bytes, kind, current_device());
+  *out = AllocationMap::get().allocate(bytes, kind, device);
   if (*out != nullptr) return hipSuccess;
   return fail(hipErrorOutOfMemory, std::string(function) + ": the host has no " + number(bytes) + " bytes left");
 }
@@ -55,12 +49,6 @@ hipError_t check_side(const void* p, size_t bytes, bool must_be_known, bool writ
                   " past the end of its range, at " + AllocationMap::get().describe(address(p)));
 }
 
-hipError_t check_stream_here(void* stream, const char* function) {
-  int device;
-  if (stream_known(stream, &device)) return hipSuccess;
-  return fail(hipErrorInvalidHandle, std::string(function) + ": unknown or destroyed stream");
-}
-
 hipError_t copy(void* dst, const void* src, size_t bytes, int kind, const char* function) {
   if (kind < kHostToHost || kind > kDefaultKind) {
     return fail(hipErrorInvalidMemcpyDirection, std::string(function) + ": unknown kind " + std::to_string(kind));
@@ -72,6 +60,23 @@ hipError_t copy(void* dst, const void* src, size_t bytes, int kind, const char* 
   if (hipError_t e = check_side(src, bytes, src_device, false, function, "source")) return e;
   std::memmove(dst, src, bytes);
   return hipSuccess;
+}
+
+// Copies between devices need no peer access, but the caller must know where the memory is.
+hipError_t check_home(const void* p, int device, const char* function, const char* side) {
+  Range r;
+  if (hipError_t e = check_device(device)) return e;
+  const bool known = AllocationMap::get().find(address(p), &r);
+  if (!known || r.kind != RangeKind::kDevice || r.device == device) return hipSuccess;
+  return fail(hipErrorInvalidValue, std::string(function) + ": " + side + " " + hex(address(p)) +
+                                        " lies on device " + std::to_string(r.device) + ", not on device " +
+                                        std::to_string(device));
+}
+hipError_t copy_between(void* dst, int to, const void* src, int from, size_t bytes, const char* function) {
+  if (bytes == 0) return hipSuccess;
+  if (hipError_t e = check_home(dst, to, function, "destination")) return e;
+  if (hipError_t e = check_home(src, from, function, "source")) return e;
+  return copy(dst, src, bytes, kDeviceToDevice, function);
 }
 
 template <typename T>
@@ -100,12 +105,14 @@ MI350_HIP hipError_t hipMallocManaged(void** p, size_t bytes, unsigned) {
   return allocate(p, bytes, RangeKind::kManaged, "hipMallocManaged");
 }
 MI350_HIP hipError_t hipMallocAsync(void** p, size_t bytes, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMallocAsync")) return e;
-  return allocate(p, bytes, RangeKind::kDevice, "hipMallocAsync");
+  if (hipError_t e = check_stream(stream, "hipMallocAsync")) return e;
+  int device;
+  stream_known(stream, &device);
+  return allocate(p, bytes, RangeKind::kDevice, "hipMallocAsync", device);
 }
 MI350_HIP hipError_t hipFree(void* p) { return release(p, kDeviceKinds, "hipFree"); }
 MI350_HIP hipError_t hipFreeAsync(void* p, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipFreeAsync")) return e;
+  if (hipError_t e = check_stream(stream, "hipFreeAsync")) return e;
   return release(p, kDeviceKinds, "hipFreeAsync");
 }
 MI350_HIP hipError_t hipHostMalloc(void** p, size_t bytes, unsigned) {
@@ -140,11 +147,21 @@ MI350_HIP hipError_t hipHostGetDevicePointer(void** device, void* host, unsigned
   return hipSuccess;
 }
 
+MI350_HIP hipError_t hipHostGetFlags(unsigned* flags, void* host) {
+  Range r;
+  if (flags == nullptr) return fail(hipErrorInvalidValue, "hipHostGetFlags: null pointer");
+  if (!AllocationMap::get().find(address(host), &r) ||
+      (r.kind != RangeKind::kHost && r.kind != RangeKind::kRegistered))
+    return fail(hipErrorInvalidValue, "hipHostGetFlags: " + hex(address(host)) + " is not pinned or registered");
+  *flags = 0;
+  return hipSuccess;
+}
+
 MI350_HIP hipError_t hipMemcpy(void* dst, const void* src, size_t bytes, int kind) {
   return copy(dst, src, bytes, kind, "hipMemcpy");
 }
 MI350_HIP hipError_t hipMemcpyAsync(void* dst, const void* src, size_t bytes, int kind, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMemcpyAsync")) return e;
+  if (hipError_t e = check_stream(stream, "hipMemcpyAsync")) return e;
   return copy(dst, src, bytes, kind, "hipMemcpyAsync");
 }
 MI350_HIP hipError_t hipMemcpyWithStream(void* dst, const void* src, size_t bytes, int kind, void* stream) {
@@ -168,17 +185,18 @@ MI350_HIP hipError_t hipMemcpyDtoHAsync(void* dst, void* src, size_t bytes, void
 MI350_HIP hipError_t hipMemcpyDtoDAsync(void* dst, void* src, size_t bytes, void* stream) {
   return hipMemcpyAsync(dst, src, bytes, kDeviceToDevice, stream);
 }
-MI350_HIP hipError_t hipMemcpyPeer(void* dst, int, const void* src, int, size_t bytes) {
-  return copy(dst, src, bytes, kDeviceToDevice, "hipMemcpyPeer");
+MI350_HIP hipError_t hipMemcpyPeer(void* dst, int to, const void* src, int from, size_t bytes) {
+  return copy_between(dst, to, src, from, bytes, "hipMemcpyPeer");
 }
-MI350_HIP hipError_t hipMemcpyPeerAsync(void* dst, int, const void* src, int, size_t bytes, void* stream) {
-  return hipMemcpyAsync(dst, src, bytes, kDeviceToDevice, stream);
+MI350_HIP hipError_t hipMemcpyPeerAsync(void* dst, int to, const void* src, int from, size_t bytes, void* stream) {
+  if (hipError_t e = check_stream(stream, "hipMemcpyPeerAsync")) return e;
+  return copy_between(dst, to, src, from, bytes, "hipMemcpyPeerAsync");
 }
 MI350_HIP hipError_t hipMemset(void* dst, int value, size_t bytes) {
   return fill<uint8_t>(dst, static_cast<uint8_t>(value), bytes, "hipMemset");
 }
 MI350_HIP hipError_t hipMemsetAsync(void* dst, int value, size_t bytes, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMemsetAsync")) return e;
+  if (hipError_t e = check_stream(stream, "hipMemsetAsync")) return e;
   return fill<uint8_t>(dst, static_cast<uint8_t>(value), bytes, "hipMemsetAsync");
 }
 MI350_HIP hipError_t hipMemsetD8(void* dst, unsigned char value, size_t count) {
@@ -191,15 +209,15 @@ MI350_HIP hipError_t hipMemsetD32(void* dst, int value, size_t count) {
   return fill<uint32_t>(dst, static_cast<uint32_t>(value), count, "hipMemsetD32");
 }
 MI350_HIP hipError_t hipMemsetD8Async(void* dst, unsigned char value, size_t count, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMemsetD8Async")) return e;
+  if (hipError_t e = check_stream(stream, "hipMemsetD8Async")) return e;
   return hipMemsetD8(dst, value, count);
 }
 MI350_HIP hipError_t hipMemsetD16Async(void* dst, unsigned short value, size_t count, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMemsetD16Async")) return e;
+  if (hipError_t e = check_stream(stream, "hipMemsetD16Async")) return e;
   return hipMemsetD16(dst, value, count);
 }
 MI350_HIP hipError_t hipMemsetD32Async(void* dst, int value, size_t count, void* stream) {
-  if (hipError_t e = check_stream_here(stream, "hipMemsetD32Async")) return e;
+  if (hipError_t e = check_stream(stream, "hipMemsetD32Async")) return e;
   return hipMemsetD32(dst, value, count);
 }
 
@@ -224,6 +242,7 @@ MI350_HIP hipError_t hipPointerGetAttribute(void* out, int attribute, void* p) {
     kMemoryType = 2,
     kDevicePointer = 3,
     kHostPointer = 4,
+    kBufferId = 7,
     kIsManaged = 8,
     kOrdinal = 9,
     kStart = 11,
@@ -243,6 +262,7 @@ MI350_HIP hipError_t hipPointerGetAttribute(void* out, int attribute, void* p) {
       return hipSuccess;
     case kDevicePointer: *static_cast<void**>(out) = p; return hipSuccess;
     case kHostPointer: *static_cast<void**>(out) = host ? p : nullptr; return hipSuccess;
+    case kBufferId: *static_cast<uint64_t*>(out) = r.lo; return hipSuccess;
     case kIsManaged: *static_cast<bool*>(out) = r.kind == RangeKind::kManaged; return hipSuccess;
     case kOrdinal: *static_cast<int*>(out) = r.device; return hipSuccess;
     case kStart: *static_cast<uint64_t*>(out) = r.lo; return hipSuccess;

@@ -1,4 +1,4 @@
-// HIP's C functions: modules, kernels, launches, occupancy.
+// HIP's C functions: modules, kernels, occupancy.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -11,26 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "emu_counters.h"
-#include "hip_types.h"
+#include "dispatch.h"
+#include "hip_function.h"
 #include "memory.h"
-
-MI350_HIP int hipEventRecord(void* event, void* stream);
 
 namespace mi350::emu {
 namespace {
-
-struct Module {
-  std::unique_ptr<CodeObject> object;
-  int device = 0;
-  ~Module() {
-    if (object) AllocationMap::get().remove(reinterpret_cast<uint64_t>(object->image.get()), {RangeKind::kCode});
-  }
-};
-struct Function {
-  std::shared_ptr<Module> module;
-  const KernelInfo* kernel = nullptr;
-};
 
 // Modules and functions by handle. A handle is counted up and never used again.
 struct Registry {
@@ -50,10 +36,12 @@ std::shared_ptr<Module> module_of(void* handle) {
   auto it = registry().modules.find(reinterpret_cast<uintptr_t>(handle));
   return it == registry().modules.end() ? nullptr : it->second;
 }
-Function function_of(const void* handle) {
-  std::lock_guard lock(registry().mutex);
-  auto it = registry().functions.find(reinterpret_cast<uintptr_t>(handle));
-  return it == registry().functions.end() ? Function{} : it->second;
+// HIP itself ends the process when a module is asked for something with another device current.
+hipError_t check_here(const Module& m, const char* function) {
+  if (m.device == current_device()) return hipSuccess;
+  return fail(hipErrorInvalidContext, std::string(function) + ": the module was loaded on device " +
+                                          std::to_string(m.device) + ", the current device is " +
+                                          std::to_string(current_device()));
 }
 
 bool is_foreign(const std::string& why) {
@@ -82,168 +70,13 @@ hipError_t load(void** out, std::span<const uint8_t> file, const char* function)
   return hipSuccess;
 }
 
-std::string triple(unsigned x, unsigned y, unsigned z) {
-  return "(" + std::to_string(x) + ", " + std::to_string(y) + ", " + std::to_string(z) + ")";
-}
-
-// The grid and the workgroup against the device and the kernel.
-hipError_t check_shape(const Launch& l) {
-  const KernelInfo& k = *l.kernel;
-  const auto& b = l.block;
-  const auto& g = l.grid;
-  const std::string block = triple(b[0], b[1], b[2]);
-  if (g[0] == 0 || g[1] == 0 || g[2] == 0) {
-    return fail(hipErrorInvalidConfiguration,
-                k.name + ": grid must not be empty, got " + triple(g[0], g[1], g[2]));
-  }
-  if (b[0] == 0 || b[1] == 0 || b[2] == 0 || uint64_t{b[0]} * b[1] * b[2] > kMaxBlock || b[0] > kMaxBlock ||
-      uint64_t{b[0]} * b[1] > kMaxBlock) {
-    return fail(hipErrorInvalidConfiguration, k.name + ": workgroup must have 1 to 1024 work-items, got " + block);
-  }
-  for (size_t a = 0; a < 3; ++a) {
-    if (uint64_t{g[a]} * b[a] > std::numeric_limits<uint32_t>::max()) {
-      return fail(hipErrorInvalidConfiguration,
-                  k.name + ": grid times workgroup must fit 32 bits in every dimension, got " +
-                      triple(g[0], g[1], g[2]) + " times " + block);
-    }
-    if (k.required_workgroup_size[a] != 0 && k.required_workgroup_size[a] != b[a]) {
-      return fail(
-          hipErrorInvalidConfiguration,
-          k.name + ": the kernel requires a workgroup of " +
-              triple(k.required_workgroup_size[0], k.required_workgroup_size[1], k.required_workgroup_size[2]) +
-              ", got " + block);
-    }
-  }
-  if (l.work_items() > k.max_workgroup_size) {
-    return fail(hipErrorLaunchFailure, k.name + ": the kernel was compiled for at most " +
-                                           std::to_string(k.max_workgroup_size) +
-                                           " work-items in a workgroup, got " + block);
-  }
-  if (uint64_t{k.group_segment_bytes} + l.dynamic_lds_bytes > kLdsBytes) {
-    return fail(hipErrorInvalidValue, k.name + ": a workgroup has 163840 bytes of LDS, the kernel asks for " +
-                                          std::to_string(k.group_segment_bytes) + " static and " +
-                                          std::to_string(l.dynamic_lds_bytes) + " dynamic");
-  }
-  return hipSuccess;
-}
-
-bool is_hidden(const KernelArgument& a) { return a.kind.rfind("hidden_", 0) == 0; }
-uint32_t explicit_bytes(const KernelInfo& k) {
-  uint32_t end = 0;
-  for (const KernelArgument& a : k.args) {
-    if (!is_hidden(a)) end = std::max(end, a.offset + a.size);
-  }
-  return end;
-}
-
-// The form with one pointer per argument.
-hipError_t gather(const KernelInfo& k, void** params, std::vector<uint8_t>& kernarg) {
-  kernarg.assign(std::max(k.kernarg_bytes, explicit_bytes(k)), 0);
-  size_t n = 0;
-  for (const KernelArgument& a : k.args) {
-    if (is_hidden(a)) continue;
-    if (params == nullptr || params[n] == nullptr) {
-      return fail(hipErrorInvalidValue, k.name + ": argument " + std::to_string(n) + " (" +
-                                            std::to_string(a.size) + " bytes at offset " +
-                                            std::to_string(a.offset) + ") has no value");
-    }
-    std::memcpy(kernarg.data() + a.offset, params[n++], a.size);
-  }
-  if (k.args.empty() && params != nullptr && k.kernarg_bytes != 0) {
-    return fail(hipErrorInvalidValue,
-                k.name + ": the code object does not describe its arguments, pass them through `extra`");
-  }
-  return hipSuccess;
-}
-
-// The form with one buffer: {1, pointer, 2, pointer to size, 3}.
-hipError_t read_extra(const KernelInfo& k, void** extra, std::vector<uint8_t>& kernarg) {
-  enum : uintptr_t { kEnd = 3, kPointer = 1, kSize = 2 };
-  const uint8_t* data = nullptr;
-  size_t bytes = 0;
-  for (int n = 0;; n += 2) {
-    const auto key = reinterpret_cast<uintptr_t>(extra[n]);
-    if (key == kEnd) break;
-    if (key == kPointer) data = static_cast<const uint8_t*>(extra[n + 1]);
-    else if (key == kSize && extra[n + 1] != nullptr) bytes = *static_cast<const size_t*>(extra[n + 1]);
-    else
-      return fail(hipErrorInvalidValue,
-                  k.name +
-                      ": `extra` must hold HIP_LAUNCH_PARAM_BUFFER_POINTER, _BUFFER_SIZE and _END, got key " +
-                      std::to_string(key));
-    if (n > 8) return fail(hipErrorInvalidValue, k.name + ": `extra` has no HIP_LAUNCH_PARAM_END");
-  }
-  const uint32_t needed = explicit_bytes(k);
-  if (bytes < needed || (data == nullptr && bytes != 0)) {
-    return fail(hipErrorInvalidValue, k.name + ": the argument buffer must have " + std::to_string(needed) +
-                                          " bytes, got " + std::to_string(data == nullptr ? 0 : bytes));
-  }
-  constexpr size_t kMostKernargBytes = 1 << 20;
-  if (bytes > kMostKernargBytes)
-    return fail(hipErrorInvalidValue, k.name + ": an argument buffer of " + std::to_string(bytes) + " bytes");
-  kernarg.assign(data, data + bytes);
-  return hipSuccess;
-}
-
-hipError_t run(const Launch& l, void* stream) {
-  const uint64_t begin = realtime_ns();
-  LaunchOutcome outcome = run_launch(l);
-  count_launch(l, outcome, begin, realtime_ns(), stream);
-  switch (outcome.result) {
-    case LaunchResult::kDone: return hipSuccess;
-    case LaunchResult::kIllegalAddress: return fail(hipErrorIllegalAddress, outcome.report);
-    case LaunchResult::kNoProgress: return fail(hipErrorLaunchTimeOut, outcome.report);
-    case LaunchResult::kFault: break;
-  }
-  return fail(hipErrorLaunchFailure, outcome.report);
-}
-
-hipError_t launch(const void* handle, std::array<uint32_t, 3> grid, std::array<uint32_t, 3> block, unsigned lds,
-                  void* stream, void** params, void** extra) {
-  const Function f = function_of(handle);
-  if (f.kernel == nullptr)
-    return fail(hipErrorInvalidHandle, "hipModuleLaunchKernel: unknown function, or its module was unloaded");
-  int device;
-  if (!stream_known(stream, &device))
-    return fail(hipErrorInvalidHandle, f.kernel->name + ": unknown or destroyed stream");
-  if (device != f.module->device) {
-    return fail(hipErrorInvalidHandle, f.kernel->name + ": the kernel was loaded on device " +
-                                           std::to_string(f.module->device) +
-                                           ", the stream belongs to device " + std::to_string(device));
-  }
-  if (params != nullptr && extra != nullptr) {
-    return fail(hipErrorInvalidValue,
-                f.kernel->name + ": arguments must come through kernelParams or extra, got both");
-  }
-  Launch l;
-  l.object = f.module->object.get();
-  l.kernel = f.kernel;
-  l.grid = grid;
-  l.block = block;
-  l.dynamic_lds_bytes = lds;
-  if (const std::string why = read_settings(&l.settings); !why.empty())
-    return fail(hipErrorInvalidValue, f.kernel->name + ": " + why);
-  if (hipError_t e = check_shape(l)) return e;
-  if (hipError_t e =
-          extra != nullptr ? read_extra(*f.kernel, extra, l.kernarg) : gather(*f.kernel, params, l.kernarg))
-    return e;
-  return run(l, stream);
-}
-
-// Workgroups of one compute unit, by registers, waves and LDS.
-int workgroups_per_unit(const KernelInfo& k, uint32_t block, size_t dynamic_lds) {
-  constexpr uint32_t kSimds = 4, kRegisters = 512, kWavesPerSimd = 8, kGranule = 8;
-  if (block == 0 || block > std::min(kMaxBlock, k.max_workgroup_size)) return 0;
-  const uint32_t registers = std::max(kGranule, (k.vgprs + kGranule - 1) / kGranule * kGranule);
-  const uint32_t per_simd = std::min(kWavesPerSimd, kRegisters / std::min(registers, kRegisters));
-  const uint32_t waves = (block + kLanes - 1) / kLanes;
-  const size_t lds = k.group_segment_bytes + dynamic_lds;
-  if (lds > kLdsBytes) return 0;
-  const size_t by_lds = lds == 0 ? kSimds * kWavesPerSimd : kLdsBytes / lds;
-  return static_cast<int>(std::min<size_t>(per_simd * kSimds / waves, by_lds));
-}
-
 }  // namespace
+
+Function function_of(const void* handle) {
+  std::lock_guard lock(registry().mutex);
+  auto it = registry().functions.find(reinterpret_cast<uintptr_t>(handle));
+  return it == registry().functions.end() ? Function{} : it->second;
+}
 
 MI350_HIP hipError_t hipModuleLoadData(void** module, const void* image) {
   if (module == nullptr || image == nullptr) return fail(hipErrorInvalidValue, "hipModuleLoadData: null pointer");
@@ -283,6 +116,7 @@ MI350_HIP hipError_t hipModuleGetFunction(void** function, void* module, const c
     return fail(hipErrorInvalidValue, "hipModuleGetFunction: null pointer");
   std::shared_ptr<Module> m = module_of(module);
   if (m == nullptr) return fail(hipErrorInvalidHandle, "hipModuleGetFunction: unknown or unloaded module");
+  if (hipError_t e = check_here(*m, "hipModuleGetFunction")) return e;
   const KernelInfo* k = m->object->find_kernel(name);
   if (k == nullptr)
     return fail(hipErrorNotFound, std::string("hipModuleGetFunction: the code object has no kernel ") + name);
@@ -299,6 +133,7 @@ MI350_HIP hipError_t hipModuleGetGlobal(void** address, size_t* bytes, void* mod
   if (name == nullptr) return fail(hipErrorInvalidValue, "hipModuleGetGlobal: null pointer");
   std::shared_ptr<Module> m = module_of(module);
   if (m == nullptr) return fail(hipErrorInvalidHandle, "hipModuleGetGlobal: unknown or unloaded module");
+  if (hipError_t e = check_here(*m, "hipModuleGetGlobal")) return e;
   for (const Variable& v : m->object->variables) {
     if (v.name != name) continue;
     if (address != nullptr) *address = reinterpret_cast<void*>(v.address);
@@ -306,32 +141,6 @@ MI350_HIP hipError_t hipModuleGetGlobal(void** address, size_t* bytes, void* mod
     return hipSuccess;
   }
   return fail(hipErrorNotFound, std::string("hipModuleGetGlobal: the code object has no variable ") + name);
-}
-
-MI350_HIP hipError_t hipModuleLaunchKernel(void* f, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
-                                           unsigned by, unsigned bz, unsigned lds, void* stream, void** params,
-                                           void** extra) {
-  return launch(f, {gx, gy, gz}, {bx, by, bz}, lds, stream, params, extra);
-}
-MI350_HIP hipError_t hipModuleLaunchCooperativeKernel(void* f, unsigned gx, unsigned gy, unsigned gz,
-                                                      unsigned bx, unsigned by, unsigned bz, unsigned lds,
-                                                      void* stream, void** params) {
-  return launch(f, {gx, gy, gz}, {bx, by, bz}, lds, stream, params, nullptr);
-}
-// This one takes the grid in work-items.
-MI350_HIP hipError_t hipExtModuleLaunchKernel(void* f, unsigned wx, unsigned wy, unsigned wz, unsigned bx,
-                                              unsigned by, unsigned bz, size_t lds, void* stream, void** params,
-                                              void** extra, void* start, void* stop, unsigned) {
-  if (bx == 0 || by == 0 || bz == 0 || wx % bx != 0 || wy % by != 0 || wz % bz != 0) {
-    return fail(hipErrorInvalidConfiguration,
-                "hipExtModuleLaunchKernel: the grid must be whole workgroups, got " + triple(wx, wy, wz) +
-                    " work-items in workgroups of " + triple(bx, by, bz));
-  }
-  if (start != nullptr) hipEventRecord(start, stream);
-  const hipError_t e =
-      launch(f, {wx / bx, wy / by, wz / bz}, {bx, by, bz}, static_cast<unsigned>(lds), stream, params, extra);
-  if (stop != nullptr) hipEventRecord(stop, stream);
-  return e;
 }
 
 MI350_HIP hipError_t hipFuncGetAttributes(hipFuncAttributes* out, const void* function) {
@@ -412,7 +221,7 @@ MI350_HIP hipError_t hipModuleOccupancyMaxPotentialBlockSize(int* grid, int* blo
     }
   }
   *block = static_cast<int>(best);
-  *grid = static_cast<int>(most / best) * kComputeUnits;
+  *grid = static_cast<int>(most / best) * machine().units;
   return hipSuccess;
 }
 

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "hip_types.h"
 
@@ -60,11 +61,6 @@ int64_t now_ns() {
       .count();
 }
 
-hipError_t check_stream(void* stream, const char* function) {
-  int device;
-  if (stream_known(stream, &device)) return hipSuccess;
-  return fail(hipErrorInvalidHandle, std::string(function) + ": unknown or destroyed stream");
-}
 hipError_t check_event(void* event, const char* function, Event* out) {
   if (events().get(event, out)) return hipSuccess;
   return fail(hipErrorInvalidHandle, std::string(function) + ": unknown or destroyed event");
@@ -81,6 +77,12 @@ bool stream_known(void* stream, int* device) {
   return true;
 }
 
+hipError_t check_stream(void* stream, const char* function) {
+  int device;
+  if (stream_known(stream, &device)) return hipSuccess;
+  return fail(hipErrorContextIsDestroyed, std::string(function) + ": unknown or destroyed stream");
+}
+
 MI350_HIP hipError_t hipStreamCreateWithPriority(void** stream, unsigned flags, int priority) {
   if (stream == nullptr || flags > 1)
     return fail(hipErrorInvalidValue, "hipStreamCreate: flags must be 0 or 1 (non-blocking)");
@@ -91,9 +93,15 @@ MI350_HIP hipError_t hipStreamCreateWithFlags(void** stream, unsigned flags) {
   return hipStreamCreateWithPriority(stream, flags, 0);
 }
 MI350_HIP hipError_t hipStreamCreate(void** stream) { return hipStreamCreateWithPriority(stream, 0, 0); }
+MI350_HIP hipError_t hipExtStreamCreateWithCUMask(void** stream, uint32_t words, const uint32_t* mask) {
+  if (words == 0 || mask == nullptr) return fail(hipErrorInvalidValue, "hipExtStreamCreateWithCUMask: no mask");
+  return hipStreamCreateWithPriority(stream, 0, 0);
+}
 MI350_HIP hipError_t hipStreamDestroy(void* stream) {
+  if (reinterpret_cast<uintptr_t>(stream) <= kStreamPerThread)
+    return fail(hipErrorInvalidHandle, "hipStreamDestroy: the null stream cannot be destroyed");
   if (streams().remove(stream)) return hipSuccess;
-  return fail(hipErrorInvalidHandle, "hipStreamDestroy: unknown or destroyed stream");
+  return check_stream(stream, "hipStreamDestroy");
 }
 MI350_HIP hipError_t hipStreamSynchronize(void* stream) { return check_stream(stream, "hipStreamSynchronize"); }
 MI350_HIP hipError_t hipStreamQuery(void* stream) { return check_stream(stream, "hipStreamQuery"); }
@@ -121,7 +129,7 @@ MI350_HIP hipError_t hipStreamGetPriority(void* stream, int* priority) {
 MI350_HIP hipError_t hipStreamGetDevice(void* stream, int* device) {
   if (device == nullptr) return fail(hipErrorInvalidValue, "hipStreamGetDevice: null pointer");
   if (stream_known(stream, device)) return hipSuccess;
-  return fail(hipErrorInvalidHandle, "hipStreamGetDevice: unknown or destroyed stream");
+  return check_stream(stream, "hipStreamGetDevice");
 }
 // Nothing captures here: begin is refused, the queries answer "not capturing".
 MI350_HIP hipError_t hipStreamBeginCapture(void* stream, int) {
@@ -138,7 +146,30 @@ MI350_HIP hipError_t hipStreamGetCaptureInfo(void* stream, int* status, unsigned
   if (id != nullptr) *id = 0;
   return check_stream(stream, "hipStreamGetCaptureInfo");
 }
+MI350_HIP hipError_t hipStreamGetCaptureInfo_v2(void* stream, int* status, unsigned long long* id, void** graph,
+                                                const void*** dependencies, size_t* count) {
+  if (graph != nullptr) *graph = nullptr;
+  if (dependencies != nullptr) *dependencies = nullptr;
+  if (count != nullptr) *count = 0;
+  return hipStreamGetCaptureInfo(stream, status, id);
+}
+MI350_HIP hipError_t hipThreadExchangeStreamCaptureMode(int* mode) {
+  constexpr int kRelaxed = 2;
+  thread_local int current = 0;
+  if (mode == nullptr || *mode < 0 || *mode > kRelaxed)
+    return fail(hipErrorInvalidValue, "hipThreadExchangeStreamCaptureMode: the mode must be 0, 1 or 2");
+  std::swap(*mode, current);
+  return hipSuccess;
+}
 // Host functions run at once, like everything else.
+MI350_HIP hipError_t hipStreamAddCallback(void* stream, void (*callback)(void*, hipError_t, void*), void* argument,
+                                          unsigned flags) {
+  if (callback == nullptr || flags != 0)
+    return fail(hipErrorInvalidValue, "hipStreamAddCallback: needs a function, flags must be 0");
+  if (hipError_t error = check_stream(stream, "hipStreamAddCallback")) return error;
+  callback(stream, hipSuccess, argument);
+  return hipSuccess;
+}
 MI350_HIP hipError_t hipLaunchHostFunc(void* stream, void (*function)(void*), void* argument) {
   if (function == nullptr) return fail(hipErrorInvalidValue, "hipLaunchHostFunc: null function");
   if (hipError_t error = check_stream(stream, "hipLaunchHostFunc")) return error;
@@ -191,6 +222,10 @@ MI350_HIP hipError_t hipEventElapsedTime(float* ms, void* start, void* stop) {
   if (hipError_t error = check_event(stop, "hipEventElapsedTime", &b)) return error;
   if (!a.recorded || !b.recorded || ((a.flags | b.flags) & kEventDisableTiming) != 0) {
     return fail(hipErrorInvalidHandle, "hipEventElapsedTime: both events must be recorded and keep times");
+  }
+  if (a.device != b.device) {
+    return fail(hipErrorInvalidHandle, "hipEventElapsedTime: the events belong to devices " +
+                                           std::to_string(a.device) + " and " + std::to_string(b.device));
   }
   *ms = static_cast<float>(static_cast<double>(b.ns - a.ns) * 1e-6);
   return hipSuccess;

@@ -12,13 +12,16 @@ namespace mi350::emu {
 using hipError_t = int;
 enum HipError : int {
   hipSuccess = 0, hipErrorInvalidValue = 1, hipErrorOutOfMemory = 2, hipErrorInvalidConfiguration = 9,
-  hipErrorInvalidSymbol = 13, hipErrorInvalidDevicePointer = 17, hipErrorInvalidMemcpyDirection = 21,
+  hipErrorInvalidPitchValue = 12, hipErrorInvalidSymbol = 13, hipErrorInvalidDevicePointer = 17, hipErrorInvalidMemcpyDirection = 21,
   hipErrorInvalidDeviceFunction = 98, hipErrorNoDevice = 100, hipErrorInvalidDevice = 101,
   hipErrorInvalidImage = 200, hipErrorInvalidContext = 201, hipErrorNoBinaryForGpu = 209,
-  hipErrorInvalidSource = 300, hipErrorFileNotFound = 301, hipErrorInvalidHandle = 400, hipErrorNotFound = 500,
+  hipErrorUnsupportedLimit = 215, hipErrorPeerAccessUnsupported = 217, hipErrorInvalidSource = 300,
+  hipErrorFileNotFound = 301, hipErrorInvalidHandle = 400, hipErrorNotFound = 500,
   hipErrorNotReady = 600, hipErrorIllegalAddress = 700, hipErrorLaunchOutOfResources = 701,
-  hipErrorLaunchTimeOut = 702, hipErrorHostMemoryAlreadyRegistered = 712, hipErrorHostMemoryNotRegistered = 713,
-  hipErrorLaunchFailure = 719, hipErrorNotSupported = 801, hipErrorUnknown = 999,
+  hipErrorLaunchTimeOut = 702, hipErrorPeerAccessAlreadyEnabled = 704, hipErrorPeerAccessNotEnabled = 705,
+  hipErrorContextIsDestroyed = 709, hipErrorHostMemoryAlreadyRegistered = 712,
+  hipErrorHostMemoryNotRegistered = 713, hipErrorLaunchFailure = 719, hipErrorCooperativeLaunchTooLarge = 720,
+  hipErrorNotSupported = 801, hipErrorUnknown = 999,
 };
 
 enum HipMemcpyKind : int { kHostToHost, kHostToDevice, kDeviceToHost, kDeviceToDevice, kDefaultKind };
@@ -86,9 +89,20 @@ struct hipFuncAttributes {
   size_t sharedSizeBytes;
 };
 
-// What the device looks like to a program.
-constexpr int kComputeUnits = 256;
-constexpr int kXcds = 8;
+struct hipLaunchAttribute {
+  int id;
+  char pad[4];
+  unsigned value[16];  // a union of 64 bytes
+};
+struct HIP_LAUNCH_CONFIG {
+  unsigned gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes;
+  void* hStream;
+  hipLaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+static_assert(sizeof(hipLaunchAttribute) == 72 && sizeof(HIP_LAUNCH_CONFIG) == 56);
+
+// What the device looks like to a program; the rest is in machine.h.
 constexpr uint32_t kLdsBytes = 160 * 1024;
 constexpr uint32_t kMaxBlock = 1024;
 
@@ -96,6 +110,9 @@ constexpr uint32_t kMaxBlock = 1024;
 hipError_t fail(hipError_t code, const std::string& sentence);
 int current_device();
 int device_count();
+hipError_t check_device(int device);  // exists, and the machine's variables are good
 bool stream_known(void* stream, int* device);
+hipError_t check_stream(void* stream, const char* function);
+std::string hex(uint64_t v);
 
 }  // namespace mi350::emu

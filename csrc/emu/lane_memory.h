@@ -72,7 +72,7 @@ inline Access global_access(Access::Kind kind, const Addresses& at, uint64_t mas
   uint64_t bad = address;
   if (AllocationMap::get().find(address, &r) && bytes > r.hi - address) bad = r.hi;
   w.illegal_address = true;
-  w.stop(text + AllocationMap::get().describe(bad));
+  w.stop(text + w.memory->describe(bad));
 }
 
 // Lanes outside every allocation: fault, unless the watch or the launch lets them load 0.

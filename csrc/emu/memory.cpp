@@ -173,13 +173,38 @@ uint64_t AllocationMap::bytes_in_use(int device) const {
   return bytes;
 }
 
+bool AllocationMap::set_peer_access(int from, int to, bool on) {
+  const uint64_t bit = uint64_t{1} << to;
+  auto& row = peers_.at(static_cast<size_t>(from));
+  return ((on ? row.fetch_or(bit) : row.fetch_and(~bit)) & bit) != 0;
+}
+bool AllocationMap::peer_access(int from, int to) const {
+  return (peers_.at(static_cast<size_t>(from)).load() >> to & 1) != 0;
+}
+
+// Host and managed memory is everybody's.
+bool Memory::reaches(const Range& r) const {
+  const bool local = r.kind == RangeKind::kDevice || r.kind == RangeKind::kCode;
+  return !local || r.device == device_ || AllocationMap::get().peer_access(device_, r.device);
+}
+
+std::string Memory::describe(uint64_t address) const {
+  std::string text = AllocationMap::get().describe(address);
+  Range r;
+  if (AllocationMap::get().find(address, &r) && !reaches(r)) {
+    text += " on device " + std::to_string(r.device) + ", which kernels of device " + std::to_string(device_) +
+            " cannot reach without hipDeviceEnablePeerAccess";
+  }
+  return text;
+}
+
 uint8_t* Memory::miss(uint64_t address, uint64_t bytes, bool write) {
   if (address >= local_.lo && address < local_.hi && bytes <= local_.hi - address) {
     return write ? nullptr : reinterpret_cast<uint8_t*>(address);
   }
   Range r;
   if (!AllocationMap::get().find(address, &r)) return nullptr;
-  if (bytes > r.hi - address || (write && !r.writable)) return nullptr;
+  if (bytes > r.hi - address || (write && !r.writable) || !reaches(r)) return nullptr;
   entries_[next_] = Entry{r.lo, r.hi, r.writable};
   next_ = (next_ + 1) % entries_.size();
   return reinterpret_cast<uint8_t*>(address);

@@ -43,6 +43,10 @@ class AllocationMap {
   std::string describe(uint64_t address) const;
   uint64_t bytes_in_use(int device) const;
 
+  // Whether kernels of device `from` reach memory of device `to`; what it was before.
+  bool set_peer_access(int from, int to, bool on);
+  bool peer_access(int from, int to) const;
+
   // Held shared while a kernel runs, exclusively while a range is removed.
   std::shared_mutex& running() { return running_; }
 
@@ -53,6 +57,7 @@ class AllocationMap {
   std::shared_mutex running_;
   std::map<uint64_t, Range> ranges_;  // by lo
   std::deque<Range> freed_;           // the last few; their addresses are not given out again yet
+  std::array<std::atomic<uint64_t>, 64> peers_{};  // [from]: a bit per device
 };
 
 // The view of one host thread: the ranges it used last. Not shared between threads.
@@ -69,6 +74,11 @@ class Memory {
     return miss(address, bytes, write);
   }
   void forget() { entries_ = {}; local_ = {}; }
+  // The device whose kernel looks: memory of another one needs peer access.
+  void set_device(int device) { device_ = device; }
+  bool reaches(const Range& range) const;
+  // AllocationMap::describe, and who may not reach it.
+  std::string describe(uint64_t address) const;
   // Ranges of the running launch alone (kernel arguments, dispatch packet): readable, not in the map.
   void set_local(uint64_t lo, uint64_t hi) { local_ = {lo, hi, false}; }
   // Loads that a descriptor allows and no allocation holds give 0 instead of a fault.
@@ -82,6 +92,7 @@ class Memory {
   Entry local_;
   unsigned next_ = 0;
   bool lenient_ = false;
+  int device_ = 0;
 };
 
 }  // namespace mi350::emu

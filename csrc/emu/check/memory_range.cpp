@@ -22,14 +22,14 @@ bool note_outside_access(Reporter& reporter, const Wave& w, const Inst& i, const
   uint64_t bad = address;
   if (AllocationMap::get().find(address, &r)) {
     if (bytes > r.hi - address) bad = r.hi;
-    else f->message = "read-only: ";
+    else if (w.memory->reaches(r)) f->message = "read-only: ";
   }
   f->lane = a.scalar ? -1 : lane;
   f->has_address = true;
   f->address = address;
   f->where = "global";
   f->message += (a.kind == Access::kLoad || a.kind == Access::kDma ? "loads " : "stores ") + std::to_string(bytes) +
-                " bytes: " + AllocationMap::get().describe(bad);
+                " bytes: " + w.memory->describe(bad);
   if (prefetch) f->message += "; the descriptor's num_records allows it";
   return goes_on;
 }

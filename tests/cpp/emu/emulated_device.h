@@ -35,7 +35,7 @@ hipError_t hipGetLastError();
 }
 
 constexpr hipError_t kSuccess = 0, kInvalidValue = 1, kInvalidConfiguration = 9, kInvalidImage = 200,
-                     kNoBinary = 209, kFileNotFound = 301, kInvalidHandle = 400, kNotFound = 500,
+                     kNoBinary = 209, kFileNotFound = 301, kInvalidHandle = 400, kNotFound = 500, kStreamGone = 709,
                      kIllegalAddress = 700, kTimeOut = 702, kLaunchFailure = 719;
 
 template <typename T>

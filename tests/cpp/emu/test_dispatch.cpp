@@ -309,13 +309,13 @@ TEST(StoppedKernels, TheNextLaunchWorks) {
 TEST(Launch, RefusesImpossibleShapesWithValues) {
   Buffer<uint32_t> in(counting(64)), out(64);
   hipFunction_t f = kernel("basic", "copy_dwords");
-  EXPECT_EQ(launch(f, {.gx = 0}, out.get(), in.get(), 64u), kInvalidConfiguration);
-  EXPECT_EQ(launch(f, {.bx = 0}, out.get(), in.get(), 64u), kInvalidConfiguration);
-  EXPECT_EQ(launch(f, {.bx = 1025}, out.get(), in.get(), 64u), kInvalidConfiguration);
+  EXPECT_EQ(launch(f, {.gx = 0}, out.get(), in.get(), 64u), kInvalidValue);
+  EXPECT_EQ(launch(f, {.bx = 0}, out.get(), in.get(), 64u), kInvalidValue);
+  EXPECT_EQ(launch(f, {.bx = 1025}, out.get(), in.get(), 64u), kInvalidValue);
   EXPECT_NE(report().find("copy_dwords: workgroup must have 1 to 1024 work-items, got (1025, 1, 1)"),
             std::string::npos)
       << report();
-  EXPECT_EQ(launch(f, {.bx = 64, .by = 64, .bz = 64}, out.get(), in.get(), 64u), kInvalidConfiguration);
+  EXPECT_EQ(launch(f, {.bx = 64, .by = 64, .bz = 64}, out.get(), in.get(), 64u), kInvalidValue);
   EXPECT_EQ(launch(nullptr, {}, out.get()), kInvalidHandle);
 }
 

@@ -121,10 +121,10 @@ TEST(HipStreams, HandlesAreCheckedAndStaleOnesRefused) {
   ASSERT_EQ(hipEventCreateWithFlags(&e, 0), kSuccess);
   EXPECT_EQ(hipStreamWaitEvent(s, e, 0), kSuccess);
   EXPECT_EQ(hipStreamDestroy(s), kSuccess);
-  EXPECT_EQ(hipStreamSynchronize(s), kInvalidHandle);
-  EXPECT_EQ(hipEventRecord(e, s), kInvalidHandle);
-  EXPECT_EQ(hipMemcpyAsync(&status, &status, 4, 0, s), kInvalidHandle);
-  EXPECT_EQ(hipStreamDestroy(s), kInvalidHandle);
+  EXPECT_EQ(hipStreamSynchronize(s), kStreamGone);
+  EXPECT_EQ(hipEventRecord(e, s), kStreamGone);
+  EXPECT_EQ(hipMemcpyAsync(&status, &status, 4, 0, s), kStreamGone);
+  EXPECT_EQ(hipStreamDestroy(s), kStreamGone);
   EXPECT_EQ(hipEventDestroy(e), kSuccess);
   EXPECT_EQ(hipEventQuery(e), kInvalidHandle);
 }
