@@ -15,8 +15,10 @@ struct Command {
   int (*run)(Arguments);
 };
 
+int check(Arguments arguments);
 int dis(Arguments arguments);
 int isa(Arguments arguments);
+int run(Arguments arguments);
 
 // False, with a sentence on stderr, when the file cannot be read.
 bool read_file(std::string_view path, std::vector<uint8_t>& out);

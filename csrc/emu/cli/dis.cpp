@@ -43,6 +43,10 @@ int dis(Arguments arguments) {
   std::string_view path;
   bool raw = false;
   for (std::string_view a : arguments) {
+    if (a == "--help" || a == "-h") {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
     if (a == "--raw") raw = true;
     else if (path.empty() && !a.starts_with("-")) path = a;
     else path = "-";
