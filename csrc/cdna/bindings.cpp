@@ -12,6 +12,7 @@ namespace mi350::cdna {
 
 void bind(py::module_& m) {
   m.def("cdna_device_count", [] { return int(device_count()); });
+  m.def("cdna_attribute", &runtime::emulator_attribute);  // hipDeviceAttribute_t, device
   m.def("cdna_used", &used);
   m.def("cdna_in_bad_fork", &in_bad_fork);
   m.def("cdna_default_generator", [](int index) {

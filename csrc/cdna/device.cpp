@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <string>
 
 #include <c10/util/Exception.h>
 
@@ -26,20 +27,32 @@ void mark_used() {
   device_used.store(true, std::memory_order_relaxed);
 }
 
-}  // namespace
+struct Devices {
+  c10::DeviceIndex count = 0;
+  std::string why;  // there is none
+};
 
-c10::DeviceIndex device_count() noexcept {
-  static const c10::DeviceIndex count = []() -> c10::DeviceIndex {
+const Devices& devices() noexcept {
+  static const Devices found = [] {
+    Devices d;
     try {
       int n = 0;
-      if (runtime::emulator().hipGetDeviceCount(&n) != 0 || n < 0) return 0;
-      return static_cast<c10::DeviceIndex>(n);
+      const runtime::hipError_t code = runtime::emulator().hipGetDeviceCount(&n);
+      if (code != 0) d.why = reinterpret_cast<const char* (*)()>(runtime::emulator_symbol("mi350emuLastReport"))();
+      if (code == 0 && n > 0) d.count = static_cast<c10::DeviceIndex>(n);
+    } catch (const c10::Error& e) {
+      d.why = e.what_without_backtrace();
     } catch (...) {
-      return 0;
+      d.why = "the emulator could not be loaded";
     }
+    return d;
   }();
-  return count;
+  return found;
 }
+
+}  // namespace
+
+c10::DeviceIndex device_count() noexcept { return devices().count; }
 
 c10::DeviceIndex current_device() noexcept { return thread_device; }
 
@@ -51,6 +64,7 @@ void unchecked_set_device(c10::DeviceIndex index) noexcept {
 
 c10::DeviceIndex checked_index(c10::DeviceIndex index) {
   if (index == -1) return thread_device;
+  TORCH_CHECK(device_count() > 0, "cdna: there is no device: ", devices().why);
   TORCH_CHECK(index >= 0 && index < device_count(), "cdna: device index must be in [0, ", int(device_count()),
               "), got ", int(index), " (TORCH_MI350_EMU_DEVICES sets how many there are)");
   return index;

@@ -120,7 +120,11 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
     current_streams[static_cast<size_t>(stream.device_index())] = stream.id();
     return before;
   }
-  void* getStreamNativeHandle(const c10::Stream stream) const override { return raw(stream); }
+  // Who asks is about to call HIP, for which the emulator's current device must be the thread's.
+  void* getStreamNativeHandle(const c10::Stream stream) const override {
+    hip();
+    return raw(stream);
+  }
   bool queryStream(const c10::Stream& stream) const override {
     const DeviceScope scope(stream.device_index());
     return hip().hipStreamQuery(raw(stream)) == 0;

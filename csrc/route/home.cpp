@@ -4,24 +4,28 @@
 #include <c10/util/Exception.h>
 
 #include "runtime/arch.h"
+#include "runtime/find_hip.h"
 
 namespace mi350::route {
 namespace {
 
-// The emulated board: one MI355X.
-constexpr int kEmulatedCus = 256;
-constexpr int kEmulatedXcds = 8;
+// The emulated machine: an MI355X, or what TORCH_MI350_EMU_CUS and _XCDS make of it.
+Device emulated(int device) {
+  constexpr int kMultiprocessorCount = 63, kNumberOfXccs = 10018;
+  return Device{runtime::emulator_attribute(kMultiprocessorCount, device),
+                runtime::emulator_attribute(kNumberOfXccs, device)};
+}
 
 const DeviceFacts* decide(HomeId id, Force force, int device) {
   auto* facts = new DeviceFacts;
   if (force == Force::kFallback) {
     facts->refused = reason_forced();
   } else if (force == Force::kEmulate) {
-    facts->planner = Device{kEmulatedCus, kEmulatedXcds};
+    facts->planner = emulated(0);
   } else if (id == HomeId::kTest) {
     facts->refused = intern("test installation: every kernel is refused");
   } else if (id == HomeId::kCdna) {
-    facts->planner = Device{kEmulatedCus, kEmulatedXcds};
+    facts->planner = emulated(device);
   } else {
     const auto& gpus = runtime::process_gpus();
     if (device >= int(gpus.size())) {

@@ -95,6 +95,14 @@ void* emulator_symbol(const char* name) {
   return symbol;
 }
 
+int emulator_attribute(int attribute, int device) {
+  using Get = hipError_t (*)(int*, int, int);
+  int value = 0;
+  const hipError_t code = reinterpret_cast<Get>(emulator_symbol("hipDeviceGetAttribute"))(&value, attribute, device);
+  TORCH_CHECK(code == 0, "torch_mi350: ", reinterpret_cast<const char* (*)()>(emulator_symbol("mi350emuLastReport"))());
+  return value;
+}
+
 const Hip* mapped_runtime(std::string* why) {
   static std::mutex mutex;
   static std::unique_ptr<const Hip> found;

@@ -16,6 +16,9 @@ const Hip& emulator();
 // A symbol of the emulator library beyond HIP's own (emu_api.h).
 void* emulator_symbol(const char* name);
 
+// hipDeviceGetAttribute of the emulator. Throws its sentence, which names a bad TORCH_MI350_EMU_* variable.
+int emulator_attribute(int attribute, int device);
+
 // Paths of the mapped libraries whose file name starts with `stem`, sorted.
 std::vector<std::string> mapped_libraries(const char* stem);
 

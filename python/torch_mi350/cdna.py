@@ -72,7 +72,17 @@ def _lazy_init():
         raise RuntimeError("Cannot re-initialize cdna in forked subprocess. To use cdna with multiprocessing, "
                            "you must use the 'spawn' start method")
     if not is_available():
-        raise RuntimeError("the device cdna is not available: no emulated device is registered")
+        raise RuntimeError(f"the device cdna is not available: {_why_unavailable()}")
+
+
+def _why_unavailable():
+    if not _registered:
+        return "no emulated device is registered"
+    try:
+        _ext().cdna_attribute(_MULTIPROCESSOR_COUNT, 0)
+    except RuntimeError as e:  # the emulator's sentence, which names the variable to change
+        return str(e).splitlines()[0]
+    return "the emulator gave no device"
 
 
 def is_initialized():
@@ -159,6 +169,9 @@ def get_device_capability(device=None):
     return properties.major, properties.minor
 
 
+_MULTIPROCESSOR_COUNT = 63  # of hipDeviceAttribute_t
+
+
 class _DeviceProperties(types.SimpleNamespace):
     """What an MI350X is and what the emulator gives of it (``total_memory``: of the host)."""
 
@@ -169,7 +182,8 @@ def get_device_properties(device=None):
         raise RuntimeError(f"cdna: device index must be in [0, {device_count()}), got {index}")
     pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")
     return _DeviceProperties(name="AMD Instinct MI350X (emulated)", gcnArchName="gfx950:sramecc+:xnack-", major=9,
-                             minor=5, multi_processor_count=256, warp_size=64, total_memory=min(288 << 30, pages * page),
+                             minor=5, multi_processor_count=_ext().cdna_attribute(_MULTIPROCESSOR_COUNT, index),
+                             warp_size=64, total_memory=min(288 << 30, pages * page),
                              shared_memory_per_block=160 << 10, regs_per_multiprocessor=131072,
                              max_threads_per_multi_processor=2048, is_integrated=0, is_multi_gpu_board=0)
 
