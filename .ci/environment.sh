@@ -61,7 +61,7 @@ install_packages() {
 # Files that decide whether the installed package is current.
 sources_newer_than() {
   [ -e "$1" ] || return 0
-  [ -n "$(find CMakeLists.txt setup.py pyproject.toml csrc kernels python tests/cpp -type f -not -path '*/__pycache__/*' -newer "$1" -print -quit)" ]
+  [ -n "$(find CMakeLists.txt setup.py pyproject.toml csrc kernels python tests/cpp tests/fuzz -type f -not -path '*/__pycache__/*' -newer "$1" -print -quit)" ]
 }
 
 install_python_packages() {

@@ -59,9 +59,9 @@ void replay(const char* target, Run run, Mutate mutate, uint64_t mutations) {
   }
 }
 
-TEST_F(FuzzReplay, Loader) { replay("loader", fuzz::run_loader_case, fuzz::mutate_loader_case, 3000); }
+TEST_F(FuzzReplay, Loader) { replay("loader", fuzz::run_loader_case, fuzz::mutate_loader_case, 8000); }
 TEST_F(FuzzReplay, Executor) {
-  replay("executor", fuzz::run_executor_case, fuzz::mutate_executor_case, 3000);
+  replay("executor", fuzz::run_executor_case, fuzz::mutate_executor_case, 8000);
 }
 
 // The generator reaches what it says it does: every row of the table, by its own encoding.
