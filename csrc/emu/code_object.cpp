@@ -316,7 +316,7 @@ void Loader::keep_lines() {
                                : name == ".debug_line_str" ? &d.line_strings
                                : name == ".debug_str"      ? &d.strings
                                                            : nullptr;
-    if (to == nullptr || s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_COMPRESSED)) continue;
+    if (to == nullptr || !to->empty() || s.sh_type != SHT_PROGBITS || (s.sh_flags & SHF_COMPRESSED)) continue;
     const auto bytes = elf_.bytes(s.sh_offset, s.sh_size);
     to->assign(bytes.begin(), bytes.end());
   }

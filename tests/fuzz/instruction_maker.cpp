@@ -143,6 +143,14 @@ Words mubuf(const IsaRow& row, Random& r) {
           address | vector_register(r) << 8 | resource << 16 | sometimes(r, 1) << 23 | soffset << 24};
 }
 
+Words mtbuf(const IsaRow& row, Random& r) {
+  const uint32_t address = r.percent(70) ? 1 : vector_register(r);
+  const uint32_t soffset = r.percent(70) ? 128 : scalar_source(r);
+  return {0xe8000000 | r.below(128) << 19 | uint32_t{row.opcode} << 15 | sometimes(r, 1) << 14 |
+              r.below(4) << 12 | 4 * r.below(32),
+          address | vector_register(r) << 8 | (2 + r.below(2)) << 16 | sometimes(r, 7) << 21 | soffset << 24};
+}
+
 // s[4:5] and v[2:3] hold addresses of the buffer, v1 a byte offset.
 Words flat(const IsaRow& row, Random& r) {
   const uint32_t segment = row.encoding == Encoding::kGlobal ? 2 : row.encoding == Encoding::kScratch ? 1 : 0;
@@ -174,6 +182,8 @@ Words make_instruction(const IsaRow& row, Random& r) {
       return mai(row, r);
     case Encoding::kDs:
       return ds(row, r);
+    case Encoding::kMtbuf:
+      return mtbuf(row, r);
     case Encoding::kMubuf:
       return mubuf(row, r);
     case Encoding::kGlobal:

@@ -88,7 +88,7 @@ constexpr Fault kFaults[] = {
 using Findings = std::vector<nlohmann::json>;
 
 Findings findings_of(const std::string& name) {
-  const Setting mode("TORCH_MI350_EMU_MODE", "check");
+  const Setting mode("TORCH_MI350_EMU", "check");
   const Setting report_only("TORCH_MI350_EMU_FINDINGS", "report");
   mi350emuClearFindings();
   std::vector<uint32_t> numbers(4096);
@@ -124,7 +124,7 @@ INSTANTIATE_TEST_SUITE_P(Registers, RegisterFaults, ::testing::ValuesIn(kFaults)
                          [](const auto& info) { return std::string(info.param.kernel); });
 
 TEST(RegisterChecks, UndefinedScratchIsFound) {
-  const Setting mode("TORCH_MI350_EMU_MODE", "check");
+  const Setting mode("TORCH_MI350_EMU", "check");
   const Setting report_only("TORCH_MI350_EMU_FINDINGS", "report");
   const Buffer<uint32_t> out(64);
   for (const uint32_t n : {0u, 3u}) {
@@ -157,7 +157,7 @@ TEST(RegisterChecks, RulesThatHardwareBreaksAdviseWithoutStrictness) {
 }
 
 TEST(RegisterChecks, AnErrorFailsTheLaunch) {
-  const Setting mode("TORCH_MI350_EMU_MODE", "check");
+  const Setting mode("TORCH_MI350_EMU", "check");
   const Buffer<uint32_t> out(4096), in(4096);
   EXPECT_EQ(launch(kernel("register_faults", "vmem_read"), {}, out.get(), in.get()), kLaunchFailure);
   EXPECT_NE(report().find("register-in-flight"), std::string::npos) << report();
