@@ -5,7 +5,8 @@
 // the barrier orders nothing. Within a wave LDS operations are in order. With late DMA the data are written at
 // the wait instead of at the issue.
 //
-// Between waves the rules on loads to LDS are errors for our objects only: AITER's fmha_v3_fwd fp8 and causal
+// Between waves some rules are errors for our objects only. Triton's histogram, top-k and RMSNorm kernels write one
+// value from several waves with one instruction. The rules on loads to LDS: AITER's fmha_v3_fwd fp8 and causal
 // kernels order them by letting the waves run in step, without a barrier, and are right on hardware.
 #include "check/lds_order.h"
 
@@ -113,6 +114,10 @@ class LdsOrder final : public Part {
   void check_readers(const Touch& t, int lane, uint32_t word, uint32_t covered);
   void report(const Touch& t, int lane, uint32_t word, const char* checker, const std::string& what, Mark other,
               Severity severity = Severity::kError);
+  // Whether the other operation came from the instruction that runs now.
+  static bool same_instruction(const Touch& t, Mark other) {
+    return t.g.number - other.number() < kPlaces && t.g.places[other.number() % kPlaces] == &t.i;
+  }
   void report_bounds(Wave& w, const Inst& i, const Access& a, uint64_t lanes, int bytes);
   static void refresh_safe(GroupState& g);
   GroupState& group(Wave& w) { return groups_[w.group->watch_slot]; }
@@ -335,7 +340,8 @@ void LdsOrder::check_write(const Touch& t, int lane, uint32_t word, uint32_t cov
                                        : " while the load to LDS of " + other + " is in flight"),
            last, reporter_.if_strict());
   } else if (last.number() >= t.g.epoch) {
-    report(t, lane, word, kRace, std::string(what) + " that " + other + " writes, with no barrier between", last);
+    report(t, lane, word, kRace, std::string(what) + " that " + other + " writes, with no barrier between", last,
+           t.writes && same_instruction(t, last) ? reporter_.if_strict() : Severity::kError);
   } else {
     report(t, lane, word, kRace,
            std::string(what) + " that " + other + " wrote without an lgkmcnt wait before the barrier", last);

@@ -10,7 +10,7 @@ namespace {
 TEST(BadLaunch, ImpossibleGridsAndWorkgroups) {
   const Module m(spec());
   const auto shape = [&](const Shape& s, const char* text) {
-    expect(launch_plain(m.function, s), kInvalidConfiguration, text);
+    expect(launch_plain(m.function, s), kInvalidValue, text);
   };
   shape({.gx = 0}, "must not be empty");
   shape({.gy = 0}, "must not be empty");
@@ -28,10 +28,10 @@ TEST(BadLaunch, ImpossibleGridsAndWorkgroups) {
   shape({.bx = 1u << 22, .by = 1u << 22, .bz = 1u << 21}, "1 to 1024");
   expect(hipExtModuleLaunchKernel(m.function, 0, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr, nullptr,
                                   nullptr, 0),
-         kInvalidConfiguration, "must not be empty");
+         kInvalidValue, "must not be empty");
   expect(hipExtModuleLaunchKernel(m.function, 65, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr, nullptr,
                                   nullptr, 0),
-         kInvalidConfiguration, "whole workgroups");
+         kInvalidValue, "whole workgroups");
 }
 
 TEST(BadLaunch, LdsOverTheLimit) {

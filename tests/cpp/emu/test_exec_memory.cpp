@@ -146,7 +146,7 @@ TEST_F(ExecMemory, UnknownHardwareRegistersAreRefusedByNumber) {
   Inst i;
   i.dst = 5;
   i.imm = static_cast<int32_t>(31u << 11 | 20);  // XCC_ID, 32 bits
-  group.linear = 11;
+  group.xcd = 3;
   run("s_getreg_b32", i);
   EXPECT_EQ(w.sgpr[5], 3u);
   i.imm = static_cast<int32_t>(31u << 11 | 40);
