@@ -12,6 +12,7 @@ import torch_mi350  # noqa: F401  registers the device
 from torch_mi350.testing import cases, compare, guarded
 from torch_mi350.testing.served import served, served_by_kernel
 
+pytestmark = pytest.mark.usefixtures("check_mode")
 DEVICE = "cdna"
 BF16, FP16, FP32 = torch.bfloat16, torch.float16, torch.float32
 

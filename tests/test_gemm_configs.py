@@ -15,6 +15,7 @@ import torch_mi350
 from torch_mi350.testing import cases, compare, guarded
 from torch_mi350.testing.served import served_by_kernel
 
+pytestmark = pytest.mark.usefixtures("check_mode")
 DEVICE = "cdna"
 DTYPES = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 SYMBOL = re.compile(r"mi350_gemm_(bf16|f16|f32)_([nts]{2})_(\d+)x(\d+)x(\d+)_s\d+")
@@ -106,6 +107,18 @@ def test_pinned_row_is_exact_on_small_integers(symbol):
     compare.assert_bits_equal(result + 0.0, expected + 0.0, symbol)
 
 
+@pytest.mark.parametrize("symbol", ROWS)
+def test_results_depend_neither_on_wave_order_nor_on_when_loads_to_lds_land(symbol, monkeypatch):
+    case = problem(symbol, 4.5)
+    a, b = cases.operands(case, device=DEVICE)
+    with pinned(symbol, "mm"), served_by_kernel("mm", 4, containing=symbol):
+        expected = torch.mm(a.tensor, b.tensor)
+        for dma, seed in (("early", "1"), ("late", "2"), ("late", "3")):
+            monkeypatch.setenv("TORCH_MI350_EMU_DMA", dma)
+            monkeypatch.setenv("TORCH_MI350_EMU_SEED", seed)
+            compare.assert_bits_equal(torch.mm(a.tensor, b.tensor), expected, f"{symbol} DMA {dma}, seed {seed}")
+
+
 EXACT_ALLOCATIONS = """
 import torch, torch_mi350
 from torch_mi350.testing import cases, compare
@@ -125,7 +138,7 @@ for m, n, k in ((1, 1536, 128), (8, 100, 16), (129, 65, 40), (257, 256, 72), (30
 
 def test_operands_that_end_with_their_allocation_are_never_overrun():
     """B03. Without the caching allocator the emulator's bounds are those of the tensors."""
-    environment = dict(os.environ, TORCH_MI350_NO_CACHING="1")
+    environment = dict(os.environ, TORCH_MI350_NO_CACHING="1", TORCH_MI350_EMU="check")
     done = subprocess.run([sys.executable, "-c", EXACT_ALLOCATIONS], env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-3000:]
 

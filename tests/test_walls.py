@@ -82,3 +82,12 @@ def test_files_stay_below_the_ceiling():
 
 def test_readme_stays_a_door():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_list_of_environment_variables_is_what_the_sources_name():
+    """A name that nobody reads would pass doctor's check; one that is missing would fail it."""
+    rooms = files("csrc", "python", "kernels", suffixes=(*SOURCES, ".py", ".txt")) + [ROOT / ".ci" / "environment.sh"]
+    named = {name for path in rooms for name in re.findall(r"\bTORCH_MI350_([A-Z][A-Z_]*[A-Z])\b", path.read_text())}
+    from torch_mi350 import _variables
+
+    assert named == set(_variables.NAMES)

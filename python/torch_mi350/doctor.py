@@ -16,15 +16,12 @@ import signal
 import subprocess
 import sys
 
+from . import _variables
+
 FORMAT = 1
 PREFIX = "mi350-doctor "  # lines of the child that are for us
 PACKAGE = pathlib.Path(__file__).absolute().parent
 CHILD_SECONDS = 900
-
-VARIABLES = """
-    AUTOLOAD CONFIG DEVICE DISABLE EMU EMU_DEVICES EMU_PATIENCE EMU_THREADS FORCE LOG NO_CACHING REPRO_DIR TOPOLOGY
-    TORCH VERIFY
-""".split()
 
 REINSTALL = "Reinstall the package: pip install --force-reinstall --no-deps torch-mi350 (in its checkout: pip install .)."
 
@@ -152,13 +149,13 @@ def check_import():
 def check_variables():
     """Every TORCH_MI350_* of this environment is known and takes its value."""
     ours = {name: value for name, value in os.environ.items() if name.startswith("TORCH_MI350_")}
-    unknown = [name for name in ours if name.removeprefix("TORCH_MI350_") not in VARIABLES]
+    unknown = [name for name in ours if name.removeprefix("TORCH_MI350_") not in _variables.NAMES]
     if unknown:
         return result(
             "environment variables",
             "FAIL",
             f"{', '.join(sorted(unknown))}: no such variable",
-            f"Unset or correct it; known are TORCH_MI350_ and one of {', '.join(VARIABLES)}.",
+            f"Unset or correct it; known are TORCH_MI350_ and one of {', '.join(_variables.NAMES)}.",
         )
     if not ours:
         return result("environment variables", "PASS", "none is set")
