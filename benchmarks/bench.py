@@ -24,7 +24,8 @@ os.environ.setdefault("TORCH_MI350_EMU_THREADS", str(CORES))
 import torch  # noqa: E402  after the thread count is set
 
 import torch_mi350  # noqa: E402
-from torch_mi350.testing import compare  # noqa: E402
+
+import emulator_speed  # noqa: E402
 
 DEVICE = "cdna"
 BF16 = torch.bfloat16
@@ -42,19 +43,6 @@ def interleaved(functions, rounds):
         function()
     samples = [[seconds(function) for function in functions] for _ in range(rounds)]
     return [statistics.median(column) for column in zip(*samples)]
-
-
-def gemm_rate():
-    """Emulated bf16 GEMM 1024^3 against torch's fp32 CPU mm."""
-    n = 1024
-    torch.set_num_threads(CORES)
-    torch.manual_seed(0)
-    host_a, host_b = torch.randn(n, n), torch.randn(n, n)
-    a, b = host_a.to(BF16).to(DEVICE), host_b.to(BF16).to(DEVICE)
-    compare.assert_gemm(a @ b, a, b, stock=host_a.to(BF16) @ host_b.to(BF16), what="mm 1024")
-    ours, stock = interleaved([lambda: a @ b, lambda: host_a @ host_b], 5)
-    rates = [2 * n ** 3 / t * 1e-9 for t in (ours, stock)]
-    return {"value": rates[0] / rates[1], "detail": f"{rates[0]:.2f} against {rates[1]:.1f} GFLOP/s, {CORES} threads"}
 
 
 def host_cost():
@@ -113,9 +101,16 @@ def demo():
     return {"value": elapsed, "detail": "second run"}
 
 
+def of_emulator(row):
+    return lambda: row(interleaved, CORES)
+
+
 # name -> function, unit, bar, whether more is better
 ROWS = {
-    "gemm_rate": (gemm_rate, "of stock fp32 mm", 1 / 20, True),
+    "gemm_rate": (of_emulator(emulator_speed.gemm_rate), "of stock fp32 mm", 1 / 5, True),
+    "valu_rate": (of_emulator(emulator_speed.valu_rate), "million wave-instructions/s", 60, True),
+    "check_gemm": (of_emulator(emulator_speed.check_gemm), "x fast mode", 6, False),
+    "check_valu": (of_emulator(emulator_speed.check_valu), "x fast mode", 6, False),
     "host_cost": (host_cost, "us above stock", 3.0, False),
     "launch_memory": (launch_memory, "MB beside the tensors", 64.0, False),
     "demo": (demo, "s", 60.0, False),

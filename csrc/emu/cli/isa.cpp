@@ -25,6 +25,10 @@ const char* encoding_name(Encoding e) {
 int isa(Arguments arguments) {
   bool only_missing = false;
   for (std::string_view a : arguments) {
+    if (a == "--help" || a == "-h") {
+      std::fputs(kUsage, stdout);
+      return 0;
+    }
     if (a != "--missing") {
       std::fputs(kUsage, stderr);
       return 2;
