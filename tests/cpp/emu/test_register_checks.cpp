@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "emu/check/check_fixture.h"
 #include "emulated_device.h"
 
 namespace mi350::emu::test {
@@ -107,6 +108,7 @@ TEST_P(RegisterFaults, AreFound) {
   const Findings all = findings_of(fault.kernel);
   ASSERT_EQ(all.size(), 1u) << nlohmann::json(all).dump(1);
   const nlohmann::json& f = all[0];
+  record(f);
   EXPECT_EQ(f.at("checker"), fault.checker);
   EXPECT_EQ(f.at("severity"), fault.advisory ? "advisory" : "error");
   EXPECT_EQ(f.at("disassembly").get<std::string>().rfind(fault.instruction, 0), 0u) << f.dump(1);

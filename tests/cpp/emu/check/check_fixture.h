@@ -6,6 +6,15 @@
 
 namespace mi350::emu::test {
 
+// Into the test's JSON output, from which tests/fault_table makes its table.
+inline void record(const nlohmann::json& finding) {
+  for (const char* field : {"checker", "severity", "pc", "disassembly", "lane"}) {
+    if (!finding.contains(field)) continue;
+    const auto& value = finding[field];
+    testing::Test::RecordProperty(field, value.is_string() ? value.get<std::string>() : value.dump());
+  }
+}
+
 class CheckTest : public testing::Test {
  protected:
   Setting mode_{"TORCH_MI350_EMU", "check"};
@@ -17,7 +26,9 @@ class CheckTest : public testing::Test {
   static nlohmann::json only_finding() {
     const nlohmann::json findings = all()["findings"];
     EXPECT_EQ(findings.size(), 1u) << findings.dump(1);
-    return findings.size() == 1 ? findings[0] : nlohmann::json();
+    if (findings.size() != 1) return {};
+    record(findings[0]);
+    return findings[0];
   }
   static void expect_clean() { EXPECT_EQ(mi350emuFindingCount(), 0u) << mi350emuFindings(); }
   static std::string mnemonic(const nlohmann::json& finding) {

@@ -53,6 +53,7 @@ TEST_P(LdsFaults, AreFoundAtTheirInstruction) {
   for (const nlohmann::json& other : found) {
     if (f["checker"] == "undefined-data") f = other;
   }
+  record(f);
   EXPECT_EQ(f["checker"], want.checker) << f.dump(1);
   EXPECT_EQ(f["severity"], "error");
   EXPECT_EQ(mnemonic(f), want.mnemonic) << f.dump(1);
