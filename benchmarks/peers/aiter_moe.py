@@ -9,6 +9,11 @@ Tokens are sorted by expert; every expert's list is padded to whole tiles of sub
 Objects that the host never selects, and so are not run: int8 with the weight first, int8 without a gate (g1u0) whose
 smf is not 1, bf16 without quantisation.
 
+ONE_BLOCK names four objects that are right only for an output of one block of 256 columns, and run with that width:
+their loop over blocks reads each result from LDS but, unlike that of every sibling, never writes it there. With an even
+number of blocks all but the last stay 0. The host does not choose them (asm_fmoe.cu, get_heuristic_kernel: at equal
+rounds ps 1 wins, and the `_ps` twin has the same tile), and no tuned table names them.
+
 The reference is float64 on the dequantised weights and tokens. A kernel rounds the activations h of a token to 8 bits
 with a scale of their own, and adds its tile's share to the output with 16-bit atomics:
 
@@ -26,6 +31,9 @@ from aiter_memory import with_slack
 from families import Case, Result, UNIT_ROUNDOFF, compare, rounding
 
 COMPUTE_UNITS = 256
+BLOCK = 256
+ONE_BLOCK = {f"fmoe_{out}_pertokenFp8_g1u1_vs_{act}_1tg_32x128.co"
+             for out in ("bf16", "fp16") for act in ("silu", "gelu")}
 TOKENS, DIM, EXPERTS, TOPK = 45, 512, 5, 2
 ACTIVATION = 2.0 ** -14
 TABLES = [f"fmoe_{out}_{kind}_{act}{extra}.csv" for out in ("bf16", "fp16") for act in ("silu", "gelu")
@@ -51,6 +59,10 @@ def activate(gate: torch.Tensor, name: str) -> torch.Tensor:
     return torch.nn.functional.silu(gate) if name == "silu" else torch.nn.functional.gelu(gate)
 
 
+def width(row) -> int:
+    return BLOCK if row.co_name in ONE_BLOCK else DIM
+
+
 class Routing:
     """Which experts each token goes to, and the lists that the sorting kernel makes of it."""
 
@@ -74,13 +86,14 @@ class Layer:
 
     def __init__(self, row, table: str, inner: int):
         self.row, self.inner, self.gated = row, inner, "g1u1" in table
+        self.dim = width(row)
         self.act = "gelu" if "gelu" in table else "silu"
         self.out_dtype = torch.float16 if table.startswith("fmoe_fp16") else torch.bfloat16
         self.dtype = torch.int8 if "Int8" in table else torch.float8_e4m3fn
         self.blocks, self.weight_first = "blockscale" in table, "tkw1" in table or "doweight" in table
         wide = inner * 2 if self.gated else inner
-        x = torch.randn(TOKENS, DIM).bfloat16()
-        w1, w2 = torch.randn(EXPERTS, wide, DIM) / 16, torch.randn(EXPERTS, DIM, inner) / 16
+        x = torch.randn(TOKENS, self.dim).bfloat16()
+        w1, w2 = torch.randn(EXPERTS, wide, self.dim) / 16, torch.randn(EXPERTS, self.dim, inner) / 16
         if self.blocks:
             (self.x, x_scale), (self.w1, w1_scale), (self.w2, w2_scale) = (
                 self.by_block(x.double(), False), self.by_block(w1.double(), True), self.by_block(w2.double(), True))
@@ -112,7 +125,7 @@ class Layer:
         return activate(y[:, :self.inner], self.act) * y[:, self.inner:]
 
     def reference(self, routing: Routing) -> tuple[torch.Tensor, torch.Tensor]:
-        out, bound, parts_sum = (torch.zeros(TOKENS, DIM, dtype=torch.float64) for _ in range(3))
+        out, bound, parts_sum = (torch.zeros(TOKENS, self.dim, dtype=torch.float64) for _ in range(3))
         tile, parts_of = self.row.subGU_n, 0
         for e in range(EXPERTS):
             tokens, slots = (routing.experts == e).nonzero(as_tuple=True)
@@ -137,12 +150,12 @@ class Layer:
 def kernarg(layer: Layer, routing: Routing, buffers, persistent: int) -> bytes:
     row, element = layer.row, layer.w1.element_size()
     columns = aiter_object.tiles(layer.inner, row.subGU_n)
-    stride_w1, stride_w2 = DIM * element, layer.inner * element
+    stride_w1, stride_w2 = layer.dim * element, layer.inner * element
     strides = [s.stride(0) * 4 for s in layer.scales[1:]]
     # The block-scale objects' metadata have two more arguments than the host passes: 0.
     return aiter_object.kernarg(
-        *buffers, DIM, layer.inner, TOKENS, EXPERTS, DIM * layer.x.element_size(), stride_w1, stride_w2, DIM * 2,
-        stride_w1 * layer.w1.shape[1], stride_w2 * DIM, *strides, layer.inner * 4, TOPK,
+        *buffers, layer.dim, layer.inner, TOKENS, EXPERTS, layer.dim * layer.x.element_size(), stride_w1, stride_w2,
+        layer.dim * 2, stride_w1 * layer.w1.shape[1], stride_w2 * layer.dim, *strides, layer.inner * 4, TOPK,
         persistent // columns * columns, columns, *[0] * (2 if layer.blocks else 0))
 
 
@@ -153,14 +166,14 @@ def run_one_stage(emulator, row, table: str, inner: int) -> Result:
         layer.x, shuffled(layer.w1), shuffled(layer.w2), routing.ids, routing.sorted_weights, routing.owners,
         routing.valid))
     scales = [with_slack(emulator, s) for s in layer.scales]
-    out = emulator.filled(TOKENS * DIM * 2, 0)
+    out = emulator.filled(TOKENS * layer.dim * 2, 0)
     persistent = row.tg_num_perCU * COMPUTE_UNITS if row.ps else 0
     columns = aiter_object.tiles(inner, row.subGU_n)
     grid = (persistent, 1, 1) if row.ps else (columns, len(routing.owners), 1)
     arguments = kernarg(layer, routing, [out, x, w1, valid, w2, *scales, None, ids, weights, owners], persistent)
     aiter_object.launch(emulator, row, grid, arguments)
     expected, bound = layer.reference(routing)
-    return compare(out.read(layer.out_dtype, TOKENS, DIM), expected, bound)
+    return compare(out.read(layer.out_dtype, TOKENS, layer.dim), expected, bound)
 
 
 def runner(row, table, inner):
@@ -196,8 +209,13 @@ def stage1_runner(row, table, inner):
     return lambda emulator: run_first_stage(emulator, row, table, inner)
 
 
+def case_name(row) -> str:
+    restriction = f",width={BLOCK}" if row.co_name in ONE_BLOCK else ""
+    return f"{row.path.stem}[{row.subGU_n * 2}{restriction}]"
+
+
 def cases(folder) -> list[Case]:
-    whole = [Case(row.path, f"{row.path.stem}[{row.subGU_n * 2}]", runner(row, table, row.subGU_n * 2))
+    whole = [Case(row.path, case_name(row), runner(row, table, row.subGU_n * 2))
              for table in TABLES for row in aiter_object.rows(folder, table)
              if row.smf == 0 and row.get("flat", 0) == 0]
     return whole + [Case(row.path, f"{row.path.stem}[{row.tile_n * 2}]", stage1_runner(row, table, row.tile_n * 2))
