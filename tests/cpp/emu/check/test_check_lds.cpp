@@ -35,6 +35,7 @@ INSTANTIATE_TEST_SUITE_P(
         LdsFault{"sum", 128, false, "lds-race", "ds_add_u32", "overwrites a word that wave 0 reads", 0},
         LdsFault{"bounds", 64, false, "lds-bounds", "ds_read_b32", "at LDS offset 256", 61},
         LdsFault{"dma_unwaited", 64, true, "lds-dma", "ds_read_b32", "before the vmcnt wait of the wave's own", 0},
+        LdsFault{"dma_own_write", 64, true, "lds-dma", "ds_write_b32", "before the vmcnt wait of the wave's own", 0},
         LdsFault{"dma_short_wait", 64, true, "lds-dma", "ds_read_b32", "before the vmcnt wait", 0},
         LdsFault{"dma_no_barrier", 128, true, "lds-dma", "global_load_lds_dword", "overwrites a word that wave 0", 0},
         LdsFault{"dma_late_wait", 128, true, "lds-dma", "ds_read_b32", "is in flight", 0},
@@ -118,7 +119,20 @@ TEST_F(LdsChecks, WritesThatVskipPassesOverDoNotHappen) {
   EXPECT_EQ(out.read(), std::vector<uint32_t>(64, 5));
 }
 
-// Proven kernels hand tiles between waves by running them in step; their own waits they keep.
+// Proven kernels hand words over by running the waves in step; waits before the barrier they keep.
+TEST_F(LdsChecks, OrderBetweenBarriersIsAdvisoryWithoutStrictness) {
+  const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
+  Buffer<uint32_t> out(128, 0);
+  for (const char* name : {"race_fault", "overwrite_fault"}) {
+    mi350emuClearFindings();
+    ASSERT_EQ(launch(kernel("check_lds", name), {.bx = 128}, out.get()), kSuccess) << name << "\n" << report();
+    EXPECT_NE(all().dump().find("lds-race"), std::string::npos) << name;
+    EXPECT_EQ(mi350emuErrorCount(), 0u) << name;
+  }
+  EXPECT_EQ(launch(kernel("check_lds", "unwaited_fault"), {.bx = 128}, out.get()), kLaunchFailure);
+}
+
+// Proven kernels hand tiles between waves by running them in step; their reads they wait for.
 TEST_F(LdsChecks, OrderOfLoadsToLdsBetweenWavesIsAdvisoryWithoutStrictness) {
   const Setting lenient("TORCH_MI350_EMU_STRICT", "0");
   Buffer<uint32_t> out(128, 0), in(std::vector<uint32_t>(128, 5));
@@ -128,6 +142,9 @@ TEST_F(LdsChecks, OrderOfLoadsToLdsBetweenWavesIsAdvisoryWithoutStrictness) {
     EXPECT_GE(mi350emuFindingCount(), 1u) << name;
     EXPECT_EQ(mi350emuErrorCount(), 0u) << name;
   }
+  mi350emuClearFindings();
+  ASSERT_EQ(launch(kernel("check_lds", "dma_own_write_fault"), {}, out.get(), in.get()), kSuccess) << report();
+  EXPECT_EQ(only_finding()["severity"], "advisory");
   EXPECT_EQ(launch(kernel("check_lds", "dma_unwaited_fault"), {}, out.get(), in.get()), kLaunchFailure);
 }
 

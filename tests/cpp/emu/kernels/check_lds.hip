@@ -94,6 +94,17 @@ PAIR(dma_unwaited, (u32* out, const u32* in), (out, in)) {
   out[lane_x()] = read_lds(offset_of(tile) + 4 * lane_x());
   wait_loads<0>();
 }
+// A word is written while the wave's own load to it may still land.
+PAIR(dma_own_write, (u32* out, const u32* in), (out, in)) {
+  __shared__ u32 tile[64];
+  const u32 at = offset_of(tile) + 4 * lane_x();
+  load_to_lds(in + lane_x(), offset_of(tile));
+  if (kFixed) wait_loads<0>();
+  write_lds(at, lane_x());
+  wait_lds();
+  wait_loads<0>();
+  out[lane_x()] = read_lds(at);
+}
 // Two loads to LDS, and a wait that lets the newer one fly on: only the older may be read.
 PAIR(dma_short_wait, (u32* out, const u32* in), (out, in)) {
   __shared__ u32 tile[128];
