@@ -58,7 +58,7 @@ class GroupOrder final : public Part {
         if (line == last && !holds_) continue;
         if (line != last) holds_ = writers_.may_hold(line);
         last = line;
-        if (holds_) load(w, i, a, l, line, words(line, from, to));
+        if (holds_) load(w, i, a, l, line, bytes(line, from, to));
       }
     }
   }
@@ -67,17 +67,17 @@ class GroupOrder final : public Part {
   struct Seen { uint32_t vector = 0, scalar = 0; };  // times of the last invalidations
 
   static uint32_t group(const Wave& w) { return static_cast<uint32_t>(w.group->linear); }
-  static uint16_t words(uint64_t line, uint64_t from, uint64_t to) {
+  // A bit per byte of the line: neighbours in one dword are no hand-over.
+  static uint64_t bytes(uint64_t line, uint64_t from, uint64_t to) {
     const uint64_t start = line * kLineBytes;
-    const uint64_t first = from > start ? (from - start) / 4 : 0;
-    const uint64_t end = to < start + kLineBytes ? (to - start + 3) / 4 : 16;
-    return static_cast<uint16_t>((1u << end) - (1u << first));
+    const uint64_t first = from > start ? from - start : 0, end = std::min(to - start, kLineBytes);
+    return (~0ull << first) & (~0ull >> (kLineBytes - end));
   }
 
   void store(Wave& w, const Inst& i, const Access& a) {
     const bool scoped = i.sc1 || a.kind == Access::kAtomic || (a.scalar && i.sc0);
     uint64_t line = 0;
-    uint16_t mask_of_line = 0;
+    uint64_t mask_of_line = 0;
     for (uint64_t mask = a.mask; mask != 0; mask &= mask - 1) {
       const int l = std::countr_zero(mask);
       const uint64_t from = a.address(l), to = from + static_cast<uint64_t>(a.bytes_of(l));
@@ -85,13 +85,13 @@ class GroupOrder final : public Part {
         if (n != line && mask_of_line != 0) writers_.store(line, mask_of_line, group(w), scoped);
         if (n != line) mask_of_line = 0;
         line = n;
-        mask_of_line |= words(n, from, to);
+        mask_of_line |= bytes(n, from, to);
       }
     }
     if (mask_of_line != 0) writers_.store(line, mask_of_line, group(w), scoped);
   }
 
-  void load(Wave& w, const Inst& i, const Access& a, int lane, uint64_t line, uint16_t wanted) {
+  void load(Wave& w, const Inst& i, const Access& a, int lane, uint64_t line, uint64_t wanted) {
     LineWriters::Store s;
     if (!writers_.find(line, wanted, group(w), &s)) return;
     const Seen& seen = waves_[w.watch_slot];
@@ -121,21 +121,21 @@ class GroupOrder final : public Part {
 LineWriters::LineWriters(uint64_t groups)
     : stores_(kLines), released_(std::min(groups, kMostGroups)), pages_(kPages) {}
 
-void LineWriters::store(uint64_t line, uint16_t words, uint32_t group, bool scoped) {
+void LineWriters::store(uint64_t line, uint64_t bytes, uint32_t group, bool scoped) {
   pages_[page(line)].store(true, std::memory_order_relaxed);
   const size_t n = slot(line);
   std::lock_guard lock(locks_[n % kLocks]);
   Store& s = stores_[n];
   const bool more = s.line == line && s.group == group && s.scoped == scoped;
-  s = {line, group, clock_.load(std::memory_order_relaxed), static_cast<uint16_t>(words | (more ? s.words : 0)),
+  s = {line, group, clock_.load(std::memory_order_relaxed), bytes | (more ? s.bytes : 0),
        scoped};
 }
 
-bool LineWriters::find(uint64_t line, uint16_t words, uint32_t group, Store* out) const {
+bool LineWriters::find(uint64_t line, uint64_t bytes, uint32_t group, Store* out) const {
   const size_t n = slot(line);
   std::lock_guard lock(locks_[n % kLocks]);
   const Store& s = stores_[n];
-  if (s.line != line || s.group == group || (s.words & words) == 0) return false;
+  if (s.line != line || s.group == group || (s.bytes & bytes) == 0) return false;
   *out = s;
   return true;
 }

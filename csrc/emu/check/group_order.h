@@ -18,14 +18,14 @@ class LineWriters {
     uint64_t line = 0;      // address / 64; 0: empty
     uint32_t group = 0;
     uint32_t time = 0;
-    uint16_t words = 0;     // dwords of the line
+    uint64_t bytes = 0;     // of the line, a bit each
     bool scoped = false;    // written through: needs no release
   };
 
   explicit LineWriters(uint64_t groups);
-  void store(uint64_t line, uint16_t words, uint32_t group, bool scoped);
-  // The last store to these words of the line by another group.
-  bool find(uint64_t line, uint16_t words, uint32_t group, Store* out) const;
+  void store(uint64_t line, uint64_t bytes, uint32_t group, bool scoped);
+  // The last store to these bytes of the line by another group.
+  bool find(uint64_t line, uint64_t bytes, uint32_t group, Store* out) const;
   bool may_hold(uint64_t line) const { return pages_[page(line)].load(std::memory_order_relaxed); }
   uint32_t tick() { return clock_.fetch_add(1, std::memory_order_relaxed) + 1; }
   void release(uint32_t group) { released_[group % released_.size()].store(tick(), std::memory_order_relaxed); }
