@@ -75,6 +75,21 @@ template <class T> T scale_operand(T x, T denominator, T numerator, bool& later)
   return exponent_field(numerator) <= P::kTiny ? scale(x, P::kScale) : x;
 }
 
+// v_min_f32, v_max_f32: the rules for NaN and for zeros of unlike sign only where a lane needs them.
+template <bool kMax> void extreme_f32(Wave& w, const Inst& i) {
+  const bool ieee = ieee_mode(w);
+  Scope s(w, i);
+  with_sources<F32, F32>(s, [&](const auto& a, const auto& b) {
+    uint32_t special = 0;
+    for (int l = 0; l < kLanes; ++l)
+      special |= uint32_t{is_nan(a[l])} | uint32_t{is_nan(b[l])} | uint32_t{a[l] == b[l] && bits_of(a[l]) != bits_of(b[l])};
+    if (special == 0)
+      run_lanes<F32>(s, [](float x, float y) { return (kMax ? x > y : x < y) ? x : y; }, a, b);
+    else
+      run_lanes<F32>(s, [ieee](float x, float y) { return extreme<kMax>(x, y, ieee); }, a, b);
+  });
+}
+
 template <class K> void div_scale(Wave& w, const Inst& i) {
   using T = typename K::T;
   const uint64_t mask = lane_mask<K, K, K>(w, i, [](T x, T d, T n) {
@@ -162,8 +177,8 @@ FLOAT3(v_fmaak_f32, F32, __builtin_fmaf(a, b, c))
 void v_fmac_f32(Wave& w, const Inst& i) {
   lanes<F32, F32, F32, Old<F32>>(w, i, [](float a, float b, float d) { return __builtin_fmaf(a, b, d); });
 }
-FLOAT2_IEEE(v_min_f32, F32, min_number(a, b, ieee))
-FLOAT2_IEEE(v_max_f32, F32, max_number(a, b, ieee))
+void v_min_f32(Wave& w, const Inst& i) { extreme_f32<false>(w, i); }
+void v_max_f32(Wave& w, const Inst& i) { extreme_f32<true>(w, i); }
 FLOAT3_IEEE(v_min3_f32, F32, min_number(min_number(a, b, ieee), c, ieee))
 FLOAT3_IEEE(v_max3_f32, F32, max_number(max_number(a, b, ieee), c, ieee))
 FLOAT3_IEEE(v_med3_f32, F32, median(a, b, c, ieee))

@@ -62,8 +62,7 @@ const uint32_t* fetch_pair(Scope& s, int n, int half, Lanes& scratch) {
   const uint32_t* in = scratch.data();
   if (is_vector(code)) in = s.w.vgpr[gpr_index(s.w, code, n) + element];
   else
-    for (uint32_t& lane : scratch)
-      lane = read_s32(s.w, s.i, code < 128 ? static_cast<uint16_t>(code + element) : code);
+    scratch.fill(read_s32(s.w, s.i, code < 128 ? static_cast<uint16_t>(code + element) : code));
   if (!neg && !flushes) return in;
   for (int l = 0; l < kLanes; ++l) {
     const uint32_t x = in[l] ^ (neg ? 0x80000000 : 0);
@@ -83,7 +82,7 @@ template <int kSources, class Fn> void packed_f32(Wave& w, const Inst& i, Fn fn)
     const uint32_t *a = in[0], *b = in[1], *c = in[kSources - 1];
     for (int l = 0; l < kLanes; ++l)
       out[half][l] = bits_of(fn(float_of(a[l]), float_of(b[l]), float_of(c[l])));
-    finish_lanes(s, out[half], Repr::kFloat32);
+    if (!s.simple) finish_lanes(s, out[half], Repr::kFloat32);
   }
   const uint32_t index = gpr_index(w, i.dst, 3);
   write_masked(s, index, out[0]);
@@ -252,8 +251,7 @@ void v_pk_mov_b32(Wave& w, const Inst& i) {
     const uint32_t element = i.op_sel >> n & 1;
     if (is_vector(code)) std::memcpy(out[n].data(), w.vgpr[gpr_index(w, code, n) + element], sizeof(Lanes));
     else
-      for (uint32_t& lane : out[n])
-        lane = read_s32(w, i, code < 128 ? static_cast<uint16_t>(code + element) : code);
+      out[n].fill(read_s32(w, i, code < 128 ? static_cast<uint16_t>(code + element) : code));
   }
   const uint32_t index = gpr_index(w, i.dst, 3);
   write_masked(s, index, out[0]);
