@@ -1,8 +1,5 @@
 #include "loader_case.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -10,35 +7,13 @@
 
 #include "code_object.h"
 #include "device.h"
+#include "guarded_bytes.h"
 #include "print.h"
 
 namespace mi350::emu::fuzz {
 namespace {
 
 constexpr size_t kMostKernels = 4, kMostArgumentBytes = 1 << 20;
-
-// The bytes end where an unreadable page begins: a read past them is a crash.
-class Guarded {
- public:
-  explicit Guarded(std::span<const uint8_t> bytes) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-    const size_t body = (bytes.size() + page - 1) / page * page;
-    total_ = body + page;
-    void* base = mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) std::abort();
-    base_ = static_cast<uint8_t*>(base);
-    mprotect(base_ + body, page, PROT_NONE);
-    data_ = base_ + body - bytes.size();
-    if (!bytes.empty()) std::memcpy(data_, bytes.data(), bytes.size());
-  }
-  ~Guarded() { munmap(base_, total_); }
-  Guarded(const Guarded&) = delete;
-  const uint8_t* data() const { return data_; }
-
- private:
-  uint8_t *base_ = nullptr, *data_ = nullptr;
-  size_t total_ = 0;
-};
 
 // Arguments of any announced size: every 8 bytes the address of the buffer.
 void* argument_bytes() {

@@ -3,19 +3,19 @@
 #pragma once
 #include <elf.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <string>
 #include <vector>
 
 #include "emulated_device.h"
+#include "guarded_bytes.h"
 #include "object_maker.h"
 
 namespace mi350::emu::test {
 
 using Bytes = std::vector<uint8_t>;
+using fuzz::Guarded;
 using fuzz::KernelSpec;
 using fuzz::make_object;
 
@@ -26,28 +26,6 @@ inline KernelSpec spec(std::vector<uint32_t> words = {kEnd}) {
   s.words = std::move(words);
   return s;
 }
-
-// Bytes that end where an unreadable page begins.
-class Guarded {
- public:
-  explicit Guarded(const Bytes& bytes) {
-    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE)),
-                 body = (bytes.size() + page - 1) / page * page;
-    total_ = body + page;
-    base_ = static_cast<uint8_t*>(
-        mmap(nullptr, total_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    mprotect(base_ + body, page, PROT_NONE);
-    data_ = base_ + body - bytes.size();
-    if (!bytes.empty()) std::memcpy(data_, bytes.data(), bytes.size());
-  }
-  ~Guarded() { munmap(base_, total_); }
-  Guarded(const Guarded&) = delete;
-  const uint8_t* data() const { return data_; }
-
- private:
-  uint8_t *base_ = nullptr, *data_ = nullptr;
-  size_t total_ = 0;
-};
 
 struct Module {
   hipModule_t handle = nullptr;
